@@ -1,0 +1,161 @@
+"""Save and load without pickle: one safetensors file whose header carries JSON. Loading reads numbers and text, and never runs code.
+
+The header says format, version and kind, and holds a SHA-256 over everything else, so that a truncated, altered or foreign file is refused
+with a sentence rather than half loaded. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import secrets
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slova.backend import Array
+
+__all__ = ["ArtifactError", "atomic_path", "load", "pack", "save", "unpack"]
+
+FORMAT, VERSION = "slova", 1
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U8": "<u1", "BOOL": "?"}
+
+Tensors = dict[str, Array]
+
+
+class ArtifactError(ValueError):
+    """The file cannot be used: it is not one of ours, damaged, altered, or of another version or kind."""
+
+
+def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
+    """Write named arrays (numpy, or torch in any of its types) and JSON to one file, atomically."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **meta}, sort_keys=True, allow_nan=False)
+    header, data = _split(_serialize(dict(tensors)), str(path))
+    header["__metadata__"] = {FORMAT: text, "sha256": _digest(header, text, data)}
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        file.write(struct.pack("<Q", len(encoded)) + encoded)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def load(path: str | Path, kind: str, *, framework: str = "numpy") -> tuple[Tensors, dict[str, Any]]:
+    """The arrays and the JSON of a file of that kind; `framework="torch"` gives tensors instead of numpy arrays."""
+    with open(path, "rb") as file:
+        content = file.read()
+    header, data = _split(content, str(path))
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or FORMAT not in metadata:
+        raise ArtifactError(f"{path} is not a slova file")
+    meta = _json(metadata[FORMAT], path)
+    if meta.get("version") != VERSION:
+        raise ArtifactError(f"{path} has format version {meta.get('version')}, this slova reads version {VERSION}")
+    if metadata.get("sha256") != _digest(header, metadata[FORMAT], data):
+        raise ArtifactError(f"{path} is damaged or was altered: its content does not match its checksum")
+    if meta.get("kind") != kind:
+        raise ArtifactError(f"{path} holds a {meta.get('kind')}, wanted a {kind}")
+    return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
+
+
+def pack(value: Any, name: str) -> tuple[Tensors, dict[str, Any]]:
+    """A dataclass of numbers as arrays called `name.field`, and its type with the other fields as JSON."""
+    tensors: Tensors = {}
+    meta: dict[str, Any] = {"type": type(value).__name__}
+    for field in dataclasses.fields(value):
+        content = getattr(value, field.name)
+        if isinstance(content, str | bool | int | float | tuple | None):
+            meta[field.name] = content
+        elif dataclasses.is_dataclass(content):
+            meta[field.name] = {key: number if np.isfinite(number) else None for key, number in dataclasses.asdict(content).items()}
+        else:
+            tensors[f"{name}.{field.name}"] = np.asarray(content)
+    return tensors, meta
+
+
+def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, types: Mapping[str, type]) -> Any:
+    """The value that `pack` took apart, if its type is one of these."""
+    if meta.get("type") not in types:
+        raise ArtifactError(f"{name} is of type {meta.get('type')!r}, wanted one of {', '.join(types)}")
+    fields = {key: value for key, value in meta.items() if key != "type"}
+    prefix = f"{name}."
+    fields |= {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
+    try:
+        return types[meta["type"]](**fields)
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"{name} cannot be rebuilt: {error}") from error
+
+
+@contextlib.contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place when the block ends well, and is removed when it does not."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _serialize(tensors: Tensors) -> bytes:
+    if all(isinstance(tensor, np.ndarray) for tensor in tensors.values()):
+        from safetensors.numpy import save as numpy_save
+
+        return bytes(numpy_save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}))
+    import torch
+    from safetensors.torch import save as torch_save
+
+    return bytes(torch_save({name: torch.as_tensor(tensor).detach().cpu().clone().contiguous() for name, tensor in tensors.items()}))
+
+
+def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
+    """Header and data of a safetensors file, checked to be whole."""
+    length = struct.unpack("<Q", content[:8])[0] if len(content) >= 8 else -1
+    if not 0 <= length <= len(content) - 8:
+        raise ArtifactError(f"{path} is not a slova file, or is cut off")
+    header = _json(content[8 : 8 + length], path)
+    data = memoryview(content)[8 + length :]
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__" and isinstance(entry, dict) and "data_offsets" in entry]
+    if max(ends, default=0) != len(data):
+        raise ArtifactError(f"{path} is cut off or has bytes too many")
+    return header, data
+
+
+def _json(text: str | bytes, path: str | Path) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        raise ArtifactError(f"{path} is not a slova file") from None
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{path} is not a slova file")
+    return value
+
+
+def _digest(header: Mapping[str, Any], text: str, data: memoryview) -> str:
+    table = json.dumps({name: entry for name, entry in header.items() if name != "__metadata__"}, sort_keys=True)
+    return hashlib.sha256(b"\0".join([text.encode(), table.encode(), hashlib.sha256(data).digest()])).hexdigest()
+
+
+def _numpy_arrays(header: Mapping[str, Any], data: memoryview) -> Tensors:
+    """The arrays of types that numpy has; others, such as bfloat16 weights, are for torch."""
+    arrays = {}
+    for name, entry in header.items():
+        if entry["dtype"] in DTYPES:
+            first, last = entry["data_offsets"]
+            arrays[name] = np.frombuffer(data[first:last], DTYPES[entry["dtype"]]).reshape(entry["shape"]).copy()
+    return arrays
+
+
+def _torch_tensors(content: bytes) -> Tensors:
+    from safetensors.torch import load as torch_load
+
+    return dict(torch_load(content))

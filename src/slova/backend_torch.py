@@ -1,0 +1,53 @@
+"""The primitives of `slova.backend` for torch tensors: differentiable, on any device, traceable by torch.export."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["TORCH"]
+
+
+class _Torch:
+    exp, log, log1p = staticmethod(torch.exp), staticmethod(torch.log), staticmethod(torch.log1p)
+    where, clip, full = staticmethod(torch.where), staticmethod(torch.clip), staticmethod(torch.full_like)
+
+    def floating(self, array: Tensor) -> Tensor:
+        if not array.is_floating_point():
+            raise TypeError
+        return array if array.dtype in (torch.float32, torch.float64) else array.float()
+
+    def like(self, values: np.ndarray | Tensor, array: Tensor) -> Tensor:
+        return torch.as_tensor(values, dtype=array.dtype, device=array.device)
+
+    def minus(self, left: Tensor, right: Tensor) -> Tensor:
+        return torch.where(torch.isinf(right) & (left == right), torch.zeros_like(left), left - right)
+
+    def softplus(self, array: Tensor) -> Tensor:
+        return -torch.nn.functional.logsigmoid(-array)  # functional.softplus is off by 2e-9 beyond its threshold of 20
+
+    def logsumexp(self, array: Tensor) -> Tensor:
+        return torch.logsumexp(array, dim=-1)
+
+    def log1mexp(self, array: Tensor) -> Tensor:
+        return torch.where(array > -np.log(2), torch.log(-torch.expm1(array)), torch.log1p(-torch.exp(array)))
+
+    def cumsum_before(self, array: Tensor) -> Tensor:
+        return torch.nn.functional.pad(array[..., :-1].cumsum(-1), (1, 0))
+
+    def top(self, array: Tensor) -> tuple[Tensor, Tensor]:
+        highest = array.max(dim=-1, keepdim=True)
+        return highest.values, highest.indices
+
+    def take(self, array: Tensor, index: Tensor) -> Tensor:
+        return array.gather(-1, index)
+
+    def put(self, array: Tensor, index: Tensor, values: Tensor) -> Tensor:
+        return array.scatter(-1, index, values)
+
+    def locate(self, edges: Tensor, array: Tensor) -> Tensor:
+        return torch.searchsorted(edges, array.contiguous(), right=True)
+
+
+TORCH = _Torch()

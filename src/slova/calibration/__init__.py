@@ -1,0 +1,50 @@
+"""Fitted maps from log-probabilities to calibrated log-probabilities.
+
+An unfitted map cannot exist: `SomeMap.fit(log_probs, labels)` returns a finished one, and `SomeMap(numbers)` makes one by hand. Maps take
+numpy arrays and torch tensors; `slova.calibration.module.MapModule(map)` is the same function as a torch module.
+"""
+
+from slova.calibration.affine import AffineCalibration
+from slova.calibration.beta import BetaCalibration
+from slova.calibration.completion import Completion, complete
+from slova.calibration.exponential import ExponentialCalibration, FitReport, SmallValidationWarning
+from slova.calibration.histogram import HistogramBinning
+from slova.calibration.isotonic import IsotonicCalibration
+from slova.calibration.maps import Map
+from slova.calibration.pairs import Pairs
+from slova.calibration.resampling import Interval, cross_fit, map_interval
+from slova.calibration.sketch import PairSketch
+from slova.calibration.temperature import TemperatureScaling
+
+__all__ = [
+    "MAPS",
+    "AffineCalibration",
+    "BetaCalibration",
+    "Completion",
+    "ExponentialCalibration",
+    "FitReport",
+    "HistogramBinning",
+    "Interval",
+    "IsotonicCalibration",
+    "Map",
+    "PairSketch",
+    "Pairs",
+    "SmallValidationWarning",
+    "TemperatureScaling",
+    "complete",
+    "cross_fit",
+    "map_interval",
+]
+
+MAPS: dict[str, type] = {
+    map.__name__: map
+    for map in (
+        AffineCalibration,
+        BetaCalibration,
+        ExponentialCalibration,
+        HistogramBinning,
+        IsotonicCalibration,
+        TemperatureScaling,
+    )
+}
+"""Every map by its name, as files know it."""

@@ -1,0 +1,55 @@
+"""An affine map of one-vs-all logits, in front of the head: f -> scale f + offset, the same for all classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from slova.backend import Array, floating
+from slova.calibration.pairs import check_rows
+
+__all__ = ["AffineCalibration"]
+
+
+@dataclass(frozen=True)
+class AffineCalibration:
+    """A positive scale and an offset; the order of the classes is kept, their common level is not, and the head then reads that level."""
+
+    scale: Array
+    offset: Array
+
+    elementwise: ClassVar[bool] = True
+    order_preserving: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (np.ndim(self.scale) == np.ndim(self.offset) == 0 and 0 < self.scale < np.inf and np.isfinite(self.offset)):
+            raise ValueError(f"wanted one positive scale and one finite offset, got {self.scale} and {self.offset}")
+        object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, "offset", float(self.offset))
+
+    def __call__(self, logits: Array) -> Array:
+        logits, ops = floating(logits, "logits")
+        return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
+
+    @classmethod
+    def fit(cls, logits: Array, labels: Array) -> AffineCalibration:
+        """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class."""
+        from scipy.optimize import minimize
+
+        logits, labels = check_rows(logits, labels, "logits")
+        if not np.isfinite(logits).all():
+            raise ValueError(f"logits hold infinities in {int((~np.isfinite(logits)).any(axis=1).sum())} of {len(logits)} rows")
+        wanted = (np.arange(logits.shape[1]) == labels[:, None]).astype(np.float64)
+        values = logits.astype(np.float64)
+        bounds = [(1e-3, 1e3), (-1e3, 1e3)]
+        found = minimize(_loss, np.array([1.0, 0.0]), args=(values, wanted), jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9})
+        return cls(*found.x)
+
+
+def _loss(numbers: Array, logits: Array, wanted: Array) -> tuple[float, Array]:
+    moved = numbers[0] * logits + numbers[1]
+    losses = np.maximum(moved, 0) + np.log1p(np.exp(-np.abs(moved))) - wanted * moved
+    error = (np.exp(-np.maximum(-moved, 0)) / (1 + np.exp(-np.abs(moved))) - wanted) / len(logits)
+    return float(losses.sum() / len(logits)), np.array([np.sum(error * logits), np.sum(error)])

@@ -1,0 +1,59 @@
+"""Beta calibration (Kull, Silva Filho & Flach 2017): logit c(p) = a log p - b log(1 - p) + c, with a and b not negative."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from slova.backend import NUMPY, Array, floating
+from slova.calibration.pairs import Pairs, Which
+
+__all__ = ["BetaCalibration"]
+
+FLOOR = -50.0  # of log p and log(1 - p) in the fit: beyond it a probability of 0 or 1 would be an infinite feature
+
+
+@dataclass(frozen=True)
+class BetaCalibration:
+    """Three numbers; `a` is positive, so the map is strictly increasing. a = b = 1, c = 0 changes nothing."""
+
+    a: Array
+    b: Array
+    c: Array
+
+    elementwise: ClassVar[bool] = True
+    order_preserving: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (np.ndim(self.a) == np.ndim(self.b) == np.ndim(self.c) == 0 and self.a > 0 and self.b >= 0):
+            raise ValueError(f"wanted a > 0, b >= 0 and one c, got {self.a}, {self.b} and {self.c}")
+        for name in ("a", "b", "c"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+
+    def __call__(self, log_probs: Array) -> Array:
+        log_probs, ops = floating(log_probs, "log_probs")
+        a, b, c = (ops.like(number, log_probs) for number in (self.a, self.b, self.c))
+        others = ops.clip(ops.log1mexp(ops.clip(log_probs, None, 0.0)), -1e30, None)  # finite: b may be 0 where p is 1
+        return -ops.softplus(-(a * log_probs - b * others + c))
+
+    @classmethod
+    def fit(cls, log_probs: Array, labels: Array, *, which: Which = "all") -> BetaCalibration:
+        """The likeliest a, b and c: logistic regression on (log p, -log(1 - p)), convex."""
+        from scipy.optimize import minimize
+
+        pairs = Pairs.of(log_probs, labels, which=which)
+        features = np.stack([np.maximum(pairs.log_p, FLOOR), -np.maximum(NUMPY.log1mexp(pairs.log_p), FLOOR), np.ones_like(pairs.log_p)])
+        found = minimize(
+            _loss, np.array([1.0, 1.0, 0.0]), args=(features, pairs), jac=True, method="L-BFGS-B",
+            bounds=[(1e-6, None), (0.0, None), (None, None)], options={"ftol": 1e-14, "gtol": 1e-9},
+        )  # fmt: skip
+        return cls(*found.x)
+
+
+def _loss(numbers: Array, features: Array, pairs: Pairs) -> tuple[float, Array]:
+    logit = numbers @ features
+    surprise = pairs.count * NUMPY.softplus(logit) - pairs.hits * logit
+    chance = np.exp(-NUMPY.softplus(-logit))
+    return float(surprise.sum() / pairs.total), features @ (pairs.count * chance - pairs.hits) / pairs.total

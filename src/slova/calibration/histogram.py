@@ -1,0 +1,57 @@
+"""Histogram binning (Zadrozny & Elkan 2001): each bin of probability gets the share of hits seen in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from slova.backend import Array, floating
+from slova.calibration.pairs import Pairs, Which
+
+__all__ = ["HistogramBinning"]
+
+
+@dataclass(frozen=True)
+class HistogramBinning:
+    """Interior edges between bins, closed on the left, and one probability a bin. It ties all of a bin, and bins may fall out of order."""
+
+    edges: Array
+    values: Array
+
+    elementwise: ClassVar[bool] = True
+    order_preserving: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        edges, values = (np.asarray(numbers, np.float64).reshape(-1) for numbers in (self.edges, self.values))
+        if len(values) != len(edges) + 1 or np.any(np.diff(edges) <= 0) or values.min() < 0 or values.max() > 1:
+            raise ValueError(f"wanted increasing edges and one more probability than edges, got {edges} and {values}")
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "values", values)
+
+    def __call__(self, log_probs: Array) -> Array:
+        log_probs, ops = floating(log_probs, "log_probs")
+        return ops.log(ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), ops.exp(log_probs))])
+
+    @classmethod
+    def fit(
+        cls, log_probs: Array, labels: Array, *, bins: int = 15, binning: Literal["mass", "width"] = "mass", which: Which = "all"
+    ) -> HistogramBinning:
+        """Bins of equal mass (equal probabilities stay together) or equal width; a bin without pairs keeps its middle."""
+        if bins < 1 or binning not in ("mass", "width"):
+            raise ValueError(f"wanted at least one bin and binning 'mass' or 'width', got {bins} and {binning!r}")
+        pairs = Pairs.of(log_probs, labels, which=which)
+        probs = np.exp(pairs.log_p)
+        edges = np.arange(1, bins) / bins if binning == "width" else _equal_mass(probs, pairs.count, bins)
+        place = np.searchsorted(edges, probs, side="right")
+        count, hits = np.bincount(place, pairs.count, len(edges) + 1), np.bincount(place, pairs.hits, len(edges) + 1)
+        ends = np.concatenate([[0.0], edges, [1.0]])
+        return cls(edges, np.where(count > 0, hits / np.maximum(count, 1e-300), (ends[1:] + ends[:-1]) / 2))
+
+
+def _equal_mass(probs: Array, count: Array, bins: int) -> Array:
+    """Edges at the probabilities where each further share of the pairs begins."""
+    starts = np.cumsum(count) - count
+    first = np.searchsorted(starts, np.arange(1, bins) / bins * count.sum() - 1e-9)
+    return np.unique(probs[first[first < len(probs)]])

@@ -1,0 +1,110 @@
+"""The data of a calibration map: (probability, hit) pairs of a validation set, and their moving averages (Sec. 3.6).
+
+`log_probs` are (N, K), `labels` (N,) with NONE for rows that belong to no class. A row gives K pairs, (P(k), is k the label?), or with
+`which="top"` only the pair of its most probable class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slova.backend import Array, to_numpy
+from slova.heads import NONE
+
+__all__ = ["Pairs", "Which", "check_rows"]
+
+Vector = NDArray[np.float64]
+Which = Literal["all", "top"]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs in order of probability, equal probabilities merged: log p, how many pairs have it, and how many of those are hits."""
+
+    log_p: Vector
+    count: Vector
+    hits: Vector
+
+    @classmethod
+    def of(cls, log_probs: Array, labels: Array, *, which: Which = "all", weight: Array | None = None) -> Pairs:
+        """The pairs of a validation set; `weight` (one number a row) counts a row that often."""
+        log_probs, labels = check_rows(log_probs, labels)
+        values, hits = _pair(log_probs, labels, which)
+        count = None if weight is None else np.repeat(_check_weight(weight, labels), values.size // labels.size)
+        return cls.merge(values, hits, count)
+
+    @classmethod
+    def merge(cls, log_p: Vector, hits: Array, count: Vector | None = None) -> Pairs:
+        """Sort pairs and merge the equal ones, so that the order of the rows cannot matter."""
+        order = np.argsort(log_p)
+        log_p, hits = np.minimum(log_p[order], 0.0).astype(np.float64), hits[order].astype(np.float64)
+        count = np.ones_like(log_p) if count is None else count[order]
+        first = np.flatnonzero(np.append(True, log_p[1:] != log_p[:-1]))
+        if len(first) == len(log_p):
+            return cls(log_p, count, hits * count)
+        return cls(log_p[first], np.add.reduceat(count, first), np.add.reduceat(hits * count, first))
+
+    @property
+    def total(self) -> float:
+        return float(self.count.sum())
+
+    def averages(self, *, window: float | None = None, points: int | None = 4000) -> tuple[Vector, Vector]:
+        """Mean probability and share of hits in windows of `window` neighbouring pairs (a hundredth of all by default), at `points`
+        equally spaced windows (None: at every one). Within equal probabilities the hits are spread evenly."""
+        total = self.total
+        window = max(1.0, total // 100) if window is None else float(window)
+        if not 0 < window <= total:
+            raise ValueError(f"the window must hold between 0 and {total:g} pairs, got {window:g}")
+        every = int(total - window) + 1
+        start = np.linspace(0.0, total - window, every if points is None else min(points, every))
+        ranks = np.append(0.0, np.cumsum(self.count))
+        means = (self._between(ranks, values, start, window) for values in (self.count * np.exp(self.log_p), self.hits))
+        probability, share = means
+        return np.clip(probability, 0.0, 1.0), np.clip(share, 0.0, 1.0)
+
+    @staticmethod
+    def _between(ranks: Vector, values: Vector, start: Vector, window: float) -> Vector:
+        sums = np.append(0.0, np.cumsum(values))
+        return np.asarray((np.interp(start + window, ranks, sums) - np.interp(start, ranks, sums)) / window)
+
+
+def check_rows(log_probs: Array, labels: Array, name: str = "log_probs") -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+    """Both on the host, or an error that names what came and what was wanted."""
+    log_probs, labels = to_numpy(log_probs), to_numpy(labels)
+    if log_probs.ndim != 2 or 0 in log_probs.shape:
+        raise ValueError(f"{name} must be (rows, classes) with at least one of each, got shape {log_probs.shape}")
+    if log_probs.dtype.kind != "f":
+        raise TypeError(f"{name} must be floating point, got {log_probs.dtype}")
+    if labels.shape != log_probs.shape[:1]:
+        raise ValueError(f"labels {labels.shape} do not match {name} {log_probs.shape}")
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    if labels.min() < NONE or labels.max() >= log_probs.shape[1]:
+        raise ValueError(f"labels must lie in [-1, {log_probs.shape[1]}), got values from {labels.min()} to {labels.max()}")
+    if np.isnan(log_probs).any():
+        raise ValueError(f"{name} hold NaN in {int(np.isnan(log_probs).any(axis=1).sum())} of {len(log_probs)} rows")
+    if name == "log_probs" and log_probs.max() > 1e-5:
+        raise ValueError(f"log_probs must be at most 0, got values up to {log_probs.max():g}; are these logits?")
+    return log_probs.astype(np.float32) if log_probs.dtype.itemsize == 2 else log_probs, labels.astype(np.int64)
+
+
+def _check_weight(weight: Array, labels: NDArray[np.int64]) -> Vector:
+    weight = to_numpy(weight).astype(np.float64)
+    if weight.shape != labels.shape:
+        raise ValueError(f"weight {weight.shape} does not match labels {labels.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
+        raise ValueError("weights must be finite, not negative, and not all zero")
+    return np.asarray(weight)
+
+
+def _pair(log_probs: NDArray[np.floating], labels: NDArray[np.int64], which: Which) -> tuple[Array, NDArray[np.bool_]]:
+    if which == "top":
+        top = log_probs.argmax(axis=1)
+        return log_probs[np.arange(len(labels)), top], top == labels
+    if which != "all":
+        raise ValueError(f"which must be 'all' or 'top', got {which!r}")
+    return log_probs.ravel(), (np.arange(log_probs.shape[1]) == labels[:, None]).ravel()

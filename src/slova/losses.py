@@ -1,0 +1,89 @@
+"""One-vs-all training losses for torch: logits (..., K) and what is true of them, to a scalar or a loss a row.
+
+The losses are sums over classes, not means, as in the paper: a learning rate found for softmax does not carry over unchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from slova.backend_torch import TORCH
+from slova.heads import NONE
+
+__all__ = ["init_bias", "multilabel_loss", "ova_loss"]
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+def ova_loss(logits: Tensor, labels: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean") -> Tensor:
+    """-log P(label and no other)  (Eq. 1); for the label NONE, -log P(none). `weight` is one number a row.
+
+    With weights the mean is the weighted one, sum(weight * loss) / sum(weight).
+    """
+    logits = _logits(logits)
+    _check_labels(logits, labels)
+    index = torch.where(labels == NONE, 0, labels).long().unsqueeze(-1)
+    own = logits.gather(-1, index)
+    wanted = logits.scatter(-1, index, torch.where(labels.unsqueeze(-1) == NONE, own, -own))
+    return _reduce(TORCH.softplus(wanted).sum(-1), weight, reduction)
+
+
+def multilabel_loss(logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean") -> Tensor:
+    """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels."""
+    logits = _logits(logits)
+    if targets.shape != logits.shape:
+        raise ValueError(f"targets {tuple(targets.shape)} do not match logits {tuple(logits.shape)}")
+    losses = binary_cross_entropy_with_logits(logits, targets.to(logits), reduction="none").sum(-1)
+    return _reduce(losses, weight, reduction)
+
+
+@torch.no_grad()
+def init_bias(linear: nn.Linear) -> nn.Linear:
+    """Set the bias of a final layer to -log(K - 1), so that training starts from p = 1/K a class rather than from 1/2.
+
+    >>> layer = init_bias(nn.Linear(64, 10))
+    >>> layer.bias.sigmoid()[0].item()
+    0.10000000149011612
+    """
+    if linear.bias is None:
+        raise ValueError(f"{linear} has no bias to set")
+    linear.bias.fill_(-math.log(max(linear.out_features - 1, 1)))
+    return linear
+
+
+def _logits(logits: Tensor) -> Tensor:
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise TypeError(f"logits must be a floating point tensor, got {getattr(logits, 'dtype', type(logits).__name__)}")
+    if logits.ndim < 1 or logits.shape[-1] < 1:
+        raise ValueError(f"logits want a last axis of at least one class, got shape {tuple(logits.shape)}")
+    return TORCH.floating(logits)
+
+
+def _check_labels(logits: Tensor, labels: Tensor) -> None:
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
+    if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    # On an accelerator a look at the values would wait for the device; there the gather itself stops at a label out of range.
+    if labels.device.type == "cpu" and not torch.compiler.is_compiling() and labels.numel():
+        low, high = int(labels.min()), int(labels.max())
+        if low < NONE or high >= logits.shape[-1]:
+            raise ValueError(f"labels must lie in [-1, {logits.shape[-1]}), got values from {low} to {high}")
+
+
+def _reduce(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:
+    if weight is not None and weight.shape != losses.shape:
+        raise ValueError(f"weight {tuple(weight.shape)} does not match one number a row {tuple(losses.shape)}")
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+    losses = losses if weight is None else losses * weight.to(losses)
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    return losses.mean() if weight is None else losses.sum() / weight.to(losses).sum()

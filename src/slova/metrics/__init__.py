@@ -1,0 +1,42 @@
+"""How good and how honest a classifier is, on rows that may sum to less (or more) than one and are never renormalised.
+
+A function gives the exact value of arrays in memory; the state of the same name is its fixed-size summary, which
+merges with `+`:
+
+    state = functools.reduce(operator.add, (Ece.of(probs, labels) for probs, labels in batches))
+    state.value                            # exactly ece(all probs, all labels)
+    Detection.of(inside, outside).auroc    # Estimate(value, bound): ranks need more than sums
+"""
+
+from slova.metrics.calibration_error import ClasswiseEce, Ece, classwise_ece, ece
+from slova.metrics.detection import Detection, aupr, auroc, fpr95
+from slova.metrics.means import Accuracy, Brier, Mmc, Nll, accuracy, brier, mmc, nll
+from slova.metrics.reliability import Reliability, reliability
+from slova.metrics.selection import RiskCoverage, Selection, aurc, risk_coverage
+from slova.metrics.state import Estimate
+
+__all__ = [
+    "Accuracy",
+    "Brier",
+    "ClasswiseEce",
+    "Detection",
+    "Ece",
+    "Estimate",
+    "Mmc",
+    "Nll",
+    "Reliability",
+    "RiskCoverage",
+    "Selection",
+    "accuracy",
+    "aupr",
+    "aurc",
+    "auroc",
+    "brier",
+    "classwise_ece",
+    "ece",
+    "fpr95",
+    "mmc",
+    "nll",
+    "reliability",
+    "risk_coverage",
+]

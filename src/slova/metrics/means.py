@@ -1,0 +1,110 @@
+"""Metrics that are a mean over rows, so that two sums are their whole state: accuracy, NLL, Brier, MMC.
+
+probs and log_probs (N, K), labels (N,) with NONE = -1 for "none of the classes". Nothing is renormalised or clipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from slova.backend import Array
+from slova.heads import NONE
+from slova.metrics.door import Floats, labels_for, log_column, log_rows, prob_rows, share
+from slova.metrics.state import SAME, SUM, Mergeable
+
+__all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
+
+
+def accuracy(probs: Array, labels: Array, *, reject: float = 0.0) -> float:
+    """Share of right answers: the top class (the first one of a tie), or NONE where its confidence is below `reject`.
+
+    A NONE row is right exactly when it is rejected, a row of a class is wrong then; confidence = `reject` is kept.
+    """
+    return Accuracy.of(probs, labels, reject=reject).value
+
+
+def nll(log_probs: Array, labels: Array, *, log_none: Array | None = None) -> float:
+    """Mean of -log P(label), with log_none (N,) for the NONE rows; infinite where one label had probability zero."""
+    return Nll.of(log_probs, labels, log_none=log_none).value
+
+
+def brier(probs: Array, labels: Array) -> float:
+    """Mean of sum_k (p_k - t_k)^2, where t is one for the label, and all zero for NONE: in [0, 2] for sums <= 1.
+
+    >>> brier(np.array([[0.5, 0.0]]), np.array([0])), brier(np.array([[0.5, 0.0]]), np.array([-1]))
+    (0.25, 0.25)
+    """
+    return Brier.of(probs, labels).value
+
+
+def mmc(probs: Array) -> float:
+    """Mean maximal confidence: how sure the classifier is on average, right or wrong."""
+    return Mmc.of(probs).value
+
+
+@dataclass(frozen=True)
+class _Mean(Mergeable):
+    total: float = field(metadata=SUM)
+    count: int = field(metadata=SUM)
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count
+
+
+@dataclass(frozen=True)
+class Accuracy(_Mean):
+    """The number of right rows and the number of rows."""
+
+    reject: float = field(metadata=SAME)
+
+    @classmethod
+    def of(cls, probs: Array, labels: Array, *, reject: float = 0.0) -> Self:
+        rows = prob_rows(probs)
+        answers = np.where(rows.max(axis=1) < share(reject, "reject"), NONE, rows.argmax(axis=1))
+        return cls(float((answers == labels_for(labels, rows, "probs")).sum()), len(rows), float(reject))
+
+
+@dataclass(frozen=True)
+class Nll(_Mean):
+    """The sum of -log P(label) and the number of rows."""
+
+    @classmethod
+    def of(cls, log_probs: Array, labels: Array, *, log_none: Array | None = None) -> Self:
+        rows = log_rows(log_probs)
+        column = labels_for(labels, rows, "log_probs")
+        known = column != NONE
+        if log_none is None and not known.all():
+            raise ValueError(f"labels hold {(~known).sum()} NONE rows: log_none {known.shape} is wanted, got None")
+        of_none = 0.0 if log_none is None else log_column(log_none, rows)[~known].sum()
+        return cls(float(0.0 - rows[known, column[known]].sum() - of_none), len(rows))
+
+
+@dataclass(frozen=True)
+class Brier(_Mean):
+    """The sum of squared distances and the number of rows."""
+
+    @classmethod
+    def of(cls, probs: Array, labels: Array) -> Self:
+        rows = prob_rows(probs)
+        return cls(float(np.square(rows - _targets(labels, rows)).sum()), len(rows))
+
+
+@dataclass(frozen=True)
+class Mmc(_Mean):
+    """The sum of the confidences and the number of rows."""
+
+    @classmethod
+    def of(cls, probs: Array) -> Self:
+        rows = prob_rows(probs)
+        return cls(float(rows.max(axis=1).sum()), len(rows))
+
+
+def _targets(labels: Array, rows: Floats) -> Floats:
+    column = labels_for(labels, rows, "probs")
+    targets = np.zeros_like(rows)
+    targets[column != NONE, column[column != NONE]] = 1.0
+    return targets

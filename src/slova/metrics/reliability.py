@@ -1,0 +1,70 @@
+"""The reliability curve: accuracy against confidence, bin by bin, with an interval for what the accuracy could be.
+
+Bins and hits are those of the top-label ECE (`slova.metrics.calibration_error`). Bins without rows are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slova.backend import Array
+from slova.metrics.calibration_error import Ece
+from slova.metrics.door import Floats, Ints, top
+from slova.metrics.tally import Tally, bin_index
+
+__all__ = ["Reliability", "reliability"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """One entry per bin that holds rows, by increasing confidence.
+
+    lower, upper: the edges of a bin of equal width, the least and largest confidence of one of equal mass. low, high:
+    the exact (Clopper-Pearson) interval, which covers the true accuracy of the bin with probability `level` or more.
+    """
+
+    lower: Floats
+    upper: Floats
+    count: Ints
+    confidence: Floats
+    accuracy: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, state: Ece, *, level: float = 0.95) -> Reliability:
+        """The curve of a merged state: the same as that of all its rows."""
+        edges = np.arange(len(state.count) + 1) / len(state.count)
+        return _curve(state, edges[:-1], edges[1:], level)
+
+
+def reliability(
+    probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", level: float = 0.95
+) -> Reliability:
+    """Mean confidence and accuracy of each bin, with an interval for the accuracy."""
+    if binning == "width":
+        return Reliability.of(Ece.of(probs, labels, bins=bins), level=level)
+    confidence, hits = top(probs, labels)
+    index = bin_index(confidence, bins, binning)
+    lower, upper = np.ones(bins), np.zeros(bins)
+    np.minimum.at(lower, index, confidence)
+    np.maximum.at(upper, index, confidence)
+    return _curve(Tally.binned(confidence, hits, bins, binning), lower, upper, level)
+
+
+def _curve(tally: Tally, lower: Floats, upper: Floats, level: float) -> Reliability:
+    full = tally.count > 0
+    count, hits, total = tally.count[full], tally.hits[full], tally.total[full]
+    return Reliability(lower[full], upper[full], count, total / count, hits / count, *_interval(hits, count, level))
+
+
+def _interval(hits: Ints, count: Ints, level: float) -> tuple[Floats, Floats]:
+    from scipy.special import betaincinv
+
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must lie in (0, 1), got {level}")
+    tail, misses = (1.0 - level) / 2.0, count - hits
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, tail), 0.0)
+    return low, np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1), 1.0 - tail), 1.0)

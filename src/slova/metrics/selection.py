@@ -1,0 +1,109 @@
+"""Answering only where confident: the risk-coverage curve and the area under it (AURC).
+
+The confidence is the largest of a row's probs; an error is a wrong top class, so a NONE row is always one. Risk is
+the share of errors among the rows answered, coverage the share of rows answered, and a row is answered when its
+confidence is at least the threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from slova.backend import Array
+from slova.metrics.door import Floats, Ints, bin_count, top
+from slova.metrics.sketch import Sketch
+from slova.metrics.state import Estimate
+from slova.metrics.tally import mass_bins, sums
+
+__all__ = ["RiskCoverage", "Selection", "aurc", "risk_coverage"]
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """One point per threshold, the most confident first; the last one answers every row."""
+
+    coverage: Floats
+    risk: Floats
+    threshold: Floats
+
+
+def risk_coverage(probs: Array, labels: Array) -> RiskCoverage:
+    """The curve at every confidence that occurs: rows of equal confidence are answered together."""
+    threshold, count, errors = _groups(probs, labels)
+    return _curve(threshold, count, errors)
+
+
+def aurc(probs: Array, labels: Array) -> float:
+    """The mean, over n = 1..N, of the risk of the n most confident rows (Geifman et al. 2019).
+
+    Tied rows share their errors evenly, which is the expectation over their order; so the order of rows does not
+    matter.
+    """
+    _, count, errors = _groups(probs, labels)
+    answered = np.arange(1, count.sum() + 1)
+    expected = np.interp(answered, np.append(0, count.cumsum()), np.append(0, errors.cumsum()))
+    return float((expected / answered).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Sketch):
+    """The mergeable state of AURC, the risk-coverage curve and equal-mass ECE; `hits` are the right rows."""
+
+    @classmethod
+    def of(cls, probs: Array, labels: Array) -> Self:
+        return cls.histogram(*top(probs, labels))
+
+    @property
+    def risk_coverage(self) -> RiskCoverage:
+        """Exact points of the curve, one per cell that holds rows: the threshold is the cell's least confidence."""
+        full = (self.count > 0)[::-1]
+        return _curve(self.least[::-1][full], self.count[::-1][full], (self.count - self.hits)[::-1][full])
+
+    @property
+    def aurc(self) -> Estimate:
+        """An uncertain cell lies between "its errors are its least confident rows" and "its most confident ones"."""
+        n, e = self.count[::-1].astype(np.float64), (self.count - self.hits)[::-1].astype(np.float64)
+        above, before = n.cumsum() - n, e.cumsum() - e
+        tied = _risks(before, e / np.maximum(n, 1.0), above, n)
+        best = _risks(before, 0.0, above, n - e) + _risks(before, 1.0, above + n - e, e)
+        worst = _risks(before, 1.0, above, e) + _risks(before + e, 0.0, above + e, n - e)
+        unsure = self.uncertain[::-1]
+        low, high = np.where(unsure, best, tied).sum() / n.sum(), np.where(unsure, worst, tied).sum() / n.sum()
+        return Estimate.between(low, high)
+
+    def ece(self, *, bins: int = 15) -> Estimate:
+        """The equal-mass ECE. A cell whose ranks lie in one bin is known. The rows of another one, of residuals h - c
+        that sum to at most P = hits (1 - least) above and M = misses largest below zero, may belong to other bins:
+        moving them changes sum_b |residuals of b| by at most 2 max(P, M)."""
+        rows, ends = self.count.sum(), self.count.cumsum()
+        index = np.minimum(mass_bins(self.count, bin_count(bins)), bins - 1)  # empty cells past the last row
+        value = np.abs(sums(index, self.hits - self.total, bins)).sum() / rows
+        first, last = (2 * (ends - self.count) + 1) * bins // (2 * rows), (2 * ends - 1) * bins // (2 * rows)
+        torn = self.uncertain & (first < last)
+        hits, misses = self.hits[torn], (self.count - self.hits)[torn]
+        above, below = hits * (1.0 - self.least[torn]), misses * self.largest[torn]
+        return Estimate(float(value), float(2.0 * np.maximum(above, below).sum() / rows))
+
+
+def _groups(probs: Array, labels: Array) -> tuple[Floats, Ints, Ints]:
+    """Each distinct confidence, largest first, with its rows and its errors."""
+    confidence, hits = top(probs, labels)
+    values, group, count = np.unique(confidence, return_inverse=True, return_counts=True)
+    errors = np.bincount(group[~hits], minlength=len(values))
+    return values[::-1], count[::-1], errors[::-1]
+
+
+def _curve(threshold: Floats, count: Ints, errors: Ints) -> RiskCoverage:
+    answered = count.cumsum()
+    return RiskCoverage(answered / answered[-1], errors.cumsum() / answered, threshold)
+
+
+def _risks(errors: Floats, slope: Floats | float, above: Floats, rows: Floats) -> Floats:
+    """The sum of (errors + slope j) / (above + j) over j = 1..rows, by harmonic numbers."""
+    from scipy.special import digamma
+
+    harmonic: Floats = digamma(above + rows + 1.0) - digamma(above + 1.0)
+    return slope * rows + (errors - slope * above) * harmonic

@@ -1,0 +1,165 @@
+"""From logits to an answer: a label or NONE, a calibrated confidence, P(none) and P(several).
+
+The order of things, the same for files of logits, torch modules and scikit-learn:
+
+    logits -> [affine map] -> head -> Readout -> calibration map -> confidence of the top class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slova import artifact
+from slova.backend import Array, floating, of, to_numpy
+from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, Map, Pairs
+from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
+from slova.metrics import Selection
+from slova.promise import threshold_for
+
+__all__ = ["HEADS", "Prediction", "Scorer"]
+
+HEADS: dict[str, Callable[[Array], Readout]] = {"slova": read_slova, "ova": read_ova, "softmax": read_softmax}
+VALUES: dict[str, type] = {**MAPS, "Selection": Selection}
+
+
+class Prediction(NamedTuple):
+    """What is said of each input: the label (NONE where it was rejected; with class names given the name, and None), the calibrated
+    probability that this label is right, the probability that no class fits, and that several do."""
+
+    label: Array
+    confidence: Array
+    none: Array
+    several: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scorer:
+    """A head, what calibrates it, and what its validation set looked like. It acts on numpy arrays and torch tensors alike."""
+
+    classes: int
+    head: Callable[[Array], Readout] = read_slova
+    before: AffineCalibration | None = None
+    map: Map | None = None
+    none_map: Map | None = None
+    validation: Selection | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        logits: Array,
+        labels: Array,
+        *,
+        head: Callable[[Array], Readout] = read_slova,
+        calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
+        rescale: bool = False,
+    ) -> Scorer:
+        """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the log-probabilities, None leaves them;
+        `rescale` fits an affine map of the logits first. P(none) is calibrated when the labels have NONE rows."""
+        logits, labels = _check_logits(logits, labels)
+        before = AffineCalibration.fit(logits, labels) if rescale else None
+        readout = head(logits if before is None else before(logits))
+        scorer = cls(
+            classes=logits.shape[1],
+            head=head,
+            before=before,
+            map=None if calibrate is None else calibrate(readout.log_probs, labels),
+            none_map=_none_map(readout.log_none, labels),
+        )
+        return replace(scorer, validation=Selection.of(np.exp(scorer(logits).log_probs), labels))
+
+    def __call__(self, logits: Array) -> Readout:
+        """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see `complete`)."""
+        log_probs, log_none = self.raw(logits)
+        return Readout(
+            log_probs if self.map is None else self.map(log_probs),
+            log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0],
+        )
+
+    def raw(self, logits: Array) -> Readout:
+        """The read-out before calibration."""
+        return self.head(self._rescaled(logits))
+
+    def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
+        """The answer for each row; NONE where the confidence is below `reject`. The label is the top class before the map, so a map that
+        ties classes cannot change it."""
+        logits = self._rescaled(logits)
+        log_probs, log_none = self.head(logits)
+        ops = of(log_probs)
+        top, index = ops.top(log_probs)
+        confidence = ops.exp(self._confidence(log_probs, top, index))
+        none = log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0]
+        label = ops.where(confidence < reject, ops.full(index[..., 0], NONE), index[..., 0])
+        return Prediction(label, confidence, ops.exp(none), ops.exp(log_several(logits)))
+
+    @property
+    def none_is_calibrated(self) -> bool:
+        """Whether P(none) was calibrated on NONE rows; otherwise it is the network's own."""
+        return self.none_map is not None
+
+    def threshold(self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05) -> float:
+        """The `reject` that keeps a promise, by the validation set: see `slova.promise.threshold_for`."""
+        if self.validation is None:
+            raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
+        return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
+
+    def save(self, path: str | Path) -> None:
+        artifact.save(path, "scorer", *self.packed())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Scorer:
+        return cls.unpacked(*artifact.load(path, "scorer"))
+
+    def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and JSON, for an artifact."""
+        names = [name for name, head in HEADS.items() if head is self.head]
+        if not names:
+            raise ValueError(f"the head {self.head} is not one of {', '.join(HEADS)} and cannot be saved")
+        tensors: dict[str, Array] = {}
+        meta: dict[str, Any] = {"classes": self.classes, "head": names[0]}
+        for part in ("before", "map", "none_map", "validation"):
+            if getattr(self, part) is not None:
+                arrays, meta[part] = artifact.pack(getattr(self, part), part)
+                tensors |= arrays
+        return tensors, meta
+
+    @classmethod
+    def unpacked(cls, tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
+        if meta.get("head") not in HEADS:
+            raise artifact.ArtifactError(f"the head {meta.get('head')!r} is not one of {', '.join(HEADS)}")
+        parts = {
+            part: artifact.unpack(tensors, meta[part], part, VALUES)
+            for part in ("before", "map", "none_map", "validation")
+            if part in meta
+        }
+        return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
+
+    def _rescaled(self, logits: Array) -> Array:
+        logits, _ = floating(logits, "logits")
+        if logits.shape[-1] != self.classes:
+            raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.classes} classes of this scorer")
+        return logits if self.before is None else self.before(logits)
+
+    def _confidence(self, log_probs: Array, top: Array, index: Array) -> Array:
+        if self.map is None:
+            return top[..., 0]
+        if self.map.elementwise:
+            return self.map(top)[..., 0]
+        return of(log_probs).take(self.map(log_probs), index)[..., 0]
+
+
+def _check_logits(logits: Array, labels: Array) -> tuple[np.ndarray, np.ndarray]:
+    from slova.calibration.pairs import check_rows
+
+    logits, labels = check_rows(to_numpy(logits), labels, "logits")
+    return logits, labels
+
+
+def _none_map(log_none: np.ndarray, labels: np.ndarray) -> ExponentialCalibration | None:
+    if not (labels == NONE).any() or np.isneginf(log_none).all():
+        return None
+    return ExponentialCalibration.fit_pairs(Pairs.merge(log_none, labels == NONE), at_most_one=True)
