@@ -1,0 +1,105 @@
+"""Classifiers that say "I don't know" and mean it.
+
+Train K one-vs-all sigmoids (`ova_loss`), read the probability of a class as "this class and no other" (`log_slova`),
+calibrate it on validation data (`ExponentialCalibration`), and get a label or NONE with a confidence that can be
+trusted (`Classifier`, `Scorer`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from slova.calibration import (
+    AffineCalibration,
+    BetaCalibration,
+    ExponentialCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    PairSketch,
+    TemperatureScaling,
+    complete,
+    cross_fit,
+    map_interval,
+)
+from slova.heads import (
+    NONE,
+    Readout,
+    log_multilabel,
+    log_none,
+    log_ova,
+    log_several,
+    log_slova,
+    log_softmax,
+    read_ova,
+    read_slova,
+    read_softmax,
+)
+from slova.scorer import Prediction, Scorer
+from slova.top import top_slova
+
+if TYPE_CHECKING:
+    from slova.calibration.module import MapModule
+    from slova.classifier import Classifier
+    from slova.losses import init_bias, multilabel_loss, ova_loss
+
+__all__ = [
+    "NONE",
+    "AffineCalibration",
+    "BetaCalibration",
+    "Classifier",
+    "ExponentialCalibration",
+    "HistogramBinning",
+    "IsotonicCalibration",
+    "MapModule",
+    "PairSketch",
+    "Prediction",
+    "Readout",
+    "Scorer",
+    "TemperatureScaling",
+    "complete",
+    "cross_fit",
+    "init_bias",
+    "log_multilabel",
+    "log_none",
+    "log_ova",
+    "log_several",
+    "log_slova",
+    "log_softmax",
+    "map_interval",
+    "multilabel_loss",
+    "ova_loss",
+    "read_ova",
+    "read_slova",
+    "read_softmax",
+    "top_slova",
+]
+
+__version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+# What needs torch is found when it is first asked for, so that `import slova` stays light.
+TORCH = {
+    "Classifier": "slova.classifier",
+    "MapModule": "slova.calibration.module",
+    "init_bias": "slova.losses",
+    "multilabel_loss": "slova.losses",
+    "ova_loss": "slova.losses",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in TORCH:
+        raise AttributeError(f"module 'slova' has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(TORCH[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f'slova.{name} needs PyTorch: pip install "slova[torch]"') from error
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *TORCH])

@@ -1,7 +1,8 @@
-"""Save and load without pickle: one safetensors file whose header carries JSON. Loading reads numbers and text, and never runs code.
+"""Save and load without pickle: one safetensors file whose header carries JSON. Loading reads numbers and text, and
+never runs code.
 
-The header says format, version and kind, and holds a SHA-256 over everything else, so that a truncated, altered or foreign file is refused
-with a sentence rather than half loaded. Files appear whole or not at all.
+The header says format, version and kind, and holds a SHA-256 over everything else, so that a truncated, altered or
+foreign file is refused with a sentence rather than half loaded. Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,17 @@ from slova.backend import Array
 __all__ = ["ArtifactError", "atomic_path", "load", "pack", "save", "unpack"]
 
 FORMAT, VERSION = "slova", 1
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1", "U8": "<u1", "BOOL": "?"}
+DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "<i1",
+    "U8": "<u1",
+    "BOOL": "?",
+}
 
 Tensors = dict[str, Array]
 
@@ -47,8 +58,9 @@ def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mappin
         os.fsync(file.fileno())
 
 
-def load(path: str | Path, kind: str, *, framework: str = "numpy") -> tuple[Tensors, dict[str, Any]]:
-    """The arrays and the JSON of a file of that kind; `framework="torch"` gives tensors instead of numpy arrays."""
+def load(path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tensors, dict[str, Any]]:
+    """The arrays and the JSON of a file of one of these kinds; `framework="torch"` gives tensors instead of numpy
+    arrays."""
     with open(path, "rb") as file:
         content = file.read()
     header, data = _split(content, str(path))
@@ -60,8 +72,8 @@ def load(path: str | Path, kind: str, *, framework: str = "numpy") -> tuple[Tens
         raise ArtifactError(f"{path} has format version {meta.get('version')}, this slova reads version {VERSION}")
     if metadata.get("sha256") != _digest(header, metadata[FORMAT], data):
         raise ArtifactError(f"{path} is damaged or was altered: its content does not match its checksum")
-    if meta.get("kind") != kind:
-        raise ArtifactError(f"{path} holds a {meta.get('kind')}, wanted a {kind}")
+    if meta.get("kind") not in kinds:
+        raise ArtifactError(f"{path} holds a {meta.get('kind')}, wanted a {' or '.join(kinds)}")
     return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
 
 
@@ -73,8 +85,10 @@ def pack(value: Any, name: str) -> tuple[Tensors, dict[str, Any]]:
         content = getattr(value, field.name)
         if isinstance(content, str | bool | int | float | tuple | None):
             meta[field.name] = content
-        elif dataclasses.is_dataclass(content):
-            meta[field.name] = {key: number if np.isfinite(number) else None for key, number in dataclasses.asdict(content).items()}
+        elif dataclasses.is_dataclass(content) and not isinstance(content, type):
+            meta[field.name] = {
+                key: number if np.isfinite(number) else None for key, number in dataclasses.asdict(content).items()
+            }
         else:
             tensors[f"{name}.{field.name}"] = np.asarray(content)
     return tensors, meta
@@ -114,7 +128,11 @@ def _serialize(tensors: Tensors) -> bytes:
     import torch
     from safetensors.torch import save as torch_save
 
-    return bytes(torch_save({name: torch.as_tensor(tensor).detach().cpu().clone().contiguous() for name, tensor in tensors.items()}))
+    return bytes(
+        torch_save(
+            {name: torch.as_tensor(tensor).detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        )
+    )
 
 
 def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
@@ -124,7 +142,11 @@ def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
         raise ArtifactError(f"{path} is not a slova file, or is cut off")
     header = _json(content[8 : 8 + length], path)
     data = memoryview(content)[8 + length :]
-    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__" and isinstance(entry, dict) and "data_offsets" in entry]
+    ends = [
+        entry["data_offsets"][1]
+        for name, entry in header.items()
+        if name != "__metadata__" and isinstance(entry, dict) and "data_offsets" in entry
+    ]
     if max(ends, default=0) != len(data):
         raise ArtifactError(f"{path} is cut off or has bytes too many")
     return header, data

@@ -1,19 +1,21 @@
 """The few primitives that heads and maps need, once for numpy and once for torch, found by the array's type.
 
-`of(array)` gives the primitives; torch is looked at only when the caller already holds a tensor, so it is never imported here
-for somebody who has none. The class axis is always the last one. Half precision is computed and returned in float32.
+`of(array)` gives the primitives; torch is looked at only when the caller already holds a tensor, so it is never
+imported here for somebody who has none. The class axis is always the last one. Half precision is computed and returned
+in float32.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 __all__ = ["Array", "Backend", "floating", "of", "to_numpy"]
 
-# A numpy array or a torch tensor. Both kinds share operators but no base class, and a function returns the kind it was given.
+# A numpy array or a torch tensor: the two share operators but no base class. A function returns the kind it was given.
 Array = Any
 
 
@@ -27,6 +29,9 @@ class Backend(Protocol):
     def top(self, array: Array) -> tuple[Array, Array]: ...  # largest value and its index, last axis kept
     def take(self, array: Array, index: Array) -> Array: ...  # one entry a row, last axis kept
     def put(self, array: Array, index: Array, values: Array) -> Array: ...  # a copy with one entry a row replaced
+    def drop(
+        self, array: Array, index: Array
+    ) -> Array: ...  # one entry a row set to 0, in place where no gradient is at stake
     def where(self, condition: Array, left: Array, right: Array) -> Array: ...
     def clip(self, array: Array, low: float | None, high: float | None) -> Array: ...
     def exp(self, array: Array) -> Array: ...
@@ -34,6 +39,7 @@ class Backend(Protocol):
     def log1p(self, array: Array) -> Array: ...
     def cumsum_before(self, array: Array) -> Array: ...  # over the last axis, each entry without itself
     def full(self, array: Array, value: float) -> Array: ...  # the shape, kind, device and dtype of array
+    def concatenate(self, arrays: Sequence[Array]) -> Array: ...  # along the first axis
     def locate(self, edges: Array, array: Array) -> Array: ...  # how many edges are <= each entry
 
 
@@ -49,7 +55,8 @@ def of(array: Array) -> Backend:
 
 
 def floating(array: Array, name: str) -> tuple[Array, Backend]:
-    """The array in float32 or float64 with at least one axis of at least one class, and its primitives; lists become numpy."""
+    """The array in float32 or float64 with at least one axis of at least one class, and its primitives; lists become
+    numpy."""
     array = array if _is_tensor(array) else np.asarray(array)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise ValueError(f"{name} want a last axis of at least one class, got shape {tuple(array.shape)}")
@@ -74,57 +81,65 @@ def _is_tensor(array: Array) -> bool:
 
 
 class _Numpy:
-    exp, log1p, where = staticmethod(np.exp), staticmethod(np.log1p), staticmethod(np.where)
-    clip, full = staticmethod(np.clip), staticmethod(np.full_like)
+    exp: Any = staticmethod(np.exp)
+    log1p: Any = staticmethod(np.log1p)
+    where: Any = staticmethod(np.where)
+    clip: Any = staticmethod(np.clip)
+    full: Any = staticmethod(np.full_like)
+    concatenate: Any = staticmethod(np.concatenate)
 
-    def floating(self, array: np.ndarray) -> np.ndarray:
+    def floating(self, array: Array) -> Array:
         if array.dtype == np.float32 or array.dtype == np.float64:
             return array
         if array.dtype == np.float16 or array.dtype.name == "bfloat16":
             return array.astype(np.float32)
         raise TypeError
 
-    def like(self, values: Array, array: np.ndarray) -> np.ndarray:
+    def like(self, values: Array, array: Array) -> Array:
         return to_numpy(values).astype(array.dtype)
 
-    def minus(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def minus(self, left: Array, right: Array) -> Array:
         with np.errstate(invalid="ignore"):
             return np.where(np.isinf(right) & (left == right), left.dtype.type(0), left - right)
 
-    def softplus(self, array: np.ndarray) -> np.ndarray:
+    def softplus(self, array: Array) -> Array:
         return np.maximum(array, 0) + np.log1p(np.exp(-np.abs(array)))
 
-    def logsumexp(self, array: np.ndarray) -> np.ndarray:
+    def logsumexp(self, array: Array) -> Array:
         highest = array.max(axis=-1, keepdims=True)
         highest = np.where(np.isfinite(highest), highest, 0)
         return self.log(np.exp(array - highest).sum(axis=-1)) + highest[..., 0]
 
-    def log1mexp(self, array: np.ndarray) -> np.ndarray:
+    def log1mexp(self, array: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.where(array > -np.log(2), np.log(-np.expm1(array)), np.log1p(-np.exp(array)))
 
-    def log(self, array: np.ndarray) -> np.ndarray:
+    def log(self, array: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.log(array)
 
-    def cumsum_before(self, array: np.ndarray) -> np.ndarray:
+    def cumsum_before(self, array: Array) -> Array:
         total = np.zeros_like(array)  # summed in float64: a running sum of 100,000 float32 loses digits
         total[..., 1:] = array[..., :-1].cumsum(axis=-1, dtype=np.float64)
         return total
 
-    def top(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def top(self, array: Array) -> tuple[Array, Array]:
         index = array.argmax(axis=-1, keepdims=True)
         return self.take(array, index), index
 
-    def take(self, array: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def take(self, array: Array, index: Array) -> Array:
         return np.take_along_axis(array, index, axis=-1)
 
-    def put(self, array: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def put(self, array: Array, index: Array, values: Array) -> Array:
         changed = array.copy()
         np.put_along_axis(changed, index, values, axis=-1)
         return changed
 
-    def locate(self, edges: np.ndarray, array: np.ndarray) -> np.ndarray:
+    def drop(self, array: Array, index: Array) -> Array:
+        np.put_along_axis(array, index, 0, axis=-1)
+        return array
+
+    def locate(self, edges: Array, array: Array) -> Array:
         return np.searchsorted(edges, array, side="right")
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 __all__ = ["TORCH"]
 
 
 class _Torch:
-    exp, log, log1p = staticmethod(torch.exp), staticmethod(torch.log), staticmethod(torch.log1p)
-    where, clip, full = staticmethod(torch.where), staticmethod(torch.clip), staticmethod(torch.full_like)
+    exp: Any = staticmethod(torch.exp)
+    log: Any = staticmethod(torch.log)
+    log1p: Any = staticmethod(torch.log1p)
+    where: Any = staticmethod(torch.where)
+    clip: Any = staticmethod(torch.clip)
+    full: Any = staticmethod(torch.full_like)
+    concatenate: Any = staticmethod(torch.cat)
 
     def floating(self, array: Tensor) -> Tensor:
         if not array.is_floating_point():
@@ -25,7 +33,11 @@ class _Torch:
         return torch.where(torch.isinf(right) & (left == right), torch.zeros_like(left), left - right)
 
     def softplus(self, array: Tensor) -> Tensor:
-        return -torch.nn.functional.logsigmoid(-array)  # functional.softplus is off by 2e-9 beyond its threshold of 20
+        if array.dtype == torch.float32:
+            return functional.softplus(
+                array
+            )  # the faster of the two; beyond its threshold of 20 it drops e^-20, under float32 rounding
+        return -functional.logsigmoid(-array)
 
     def logsumexp(self, array: Tensor) -> Tensor:
         return torch.logsumexp(array, dim=-1)
@@ -34,7 +46,7 @@ class _Torch:
         return torch.where(array > -np.log(2), torch.log(-torch.expm1(array)), torch.log1p(-torch.exp(array)))
 
     def cumsum_before(self, array: Tensor) -> Tensor:
-        return torch.nn.functional.pad(array[..., :-1].cumsum(-1), (1, 0))
+        return functional.pad(array[..., :-1].cumsum(-1), (1, 0))
 
     def top(self, array: Tensor) -> tuple[Tensor, Tensor]:
         highest = array.max(dim=-1, keepdim=True)
@@ -45,6 +57,9 @@ class _Torch:
 
     def put(self, array: Tensor, index: Tensor, values: Tensor) -> Tensor:
         return array.scatter(-1, index, values)
+
+    def drop(self, array: Tensor, index: Tensor) -> Tensor:
+        return array.scatter(-1, index, 0.0) if array.requires_grad else array.scatter_(-1, index, 0.0)
 
     def locate(self, edges: Tensor, array: Tensor) -> Tensor:
         return torch.searchsorted(edges, array.contiguous(), right=True)

@@ -7,8 +7,9 @@ p_k = sigmoid(f_k). Exactly one of these things is then true of an input:
     one       class k and no other says yes    P(k)       = p_k prod_{j != k} (1 - p_j)        (Eq. 3)
     several   two or more classes say yes      P(several) = 1 - P(none) - sum_k P(k)
 
-so the confidence max_k P(k) is low both when no class fits and when several do. Everything is computed in log space, where the
-products are sums of softplus(f) = log(1 + e^f), for numpy arrays and torch tensors alike; torch results are differentiable.
+so the confidence max_k P(k) is low both when no class fits and when several do. Everything is computed in log space,
+where the products are sums of softplus(f) = log(1 + e^f), for numpy arrays and torch tensors alike; torch results are
+differentiable.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ NONE = -1
 
 
 class Readout(NamedTuple):
-    """What a head says of a batch: log P(this class and no other) (..., K), and log P(none) (...), which those K do not determine."""
+    """What a head says of a batch: log P(this class and no other) (..., K), and log P(none) (...), which those K do not
+    determine."""
 
     log_probs: Array
     log_none: Array
@@ -93,16 +95,20 @@ def log_none(logits: Array) -> Array:
 
 
 def log_several(logits: Array) -> Array:
-    """log P(several): the top class and a second one, summed over which is the first of the others to say yes beside exactly one.
+    """log P(several): the top class and a second one, summed over which is the first of the others to say yes beside
+    exactly one.
 
-    P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j), all terms positive, so that nothing cancels.
+    P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j), all terms positive, so that nothing
+    cancels.
     """
     logits, ops = floating(logits, "logits")
     top, index = ops.top(logits)
     nothing = ops.full(top, -float("inf"))
     others = ops.put(logits, index, nothing)
     rival_odds = ops.exp(ops.put(ops.minus(logits, top), index, nothing))
-    exactly_one = ops.log1p(ops.cumsum_before(rival_odds)) - ops.softplus(-top) - ops.cumsum_before(ops.softplus(others))
+    exactly_one = (
+        ops.log1p(ops.cumsum_before(rival_odds)) - ops.softplus(-top) - ops.cumsum_before(ops.softplus(others))
+    )
     return ops.logsumexp(ops.put(exactly_one - ops.softplus(-logits), index, nothing))
 
 

@@ -1,6 +1,7 @@
 """One-vs-all training losses for torch: logits (..., K) and what is true of them, to a scalar or a loss a row.
 
-The losses are sums over classes, not means, as in the paper: a learning rate found for softmax does not carry over unchanged.
+The losses are sums over classes, not means, as in the paper: a learning rate found for softmax does not carry over
+unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def ova_loss(logits: Tensor, labels: Tensor, *, weight: Tensor | None = None, re
     return _reduce(TORCH.softplus(wanted).sum(-1), weight, reduction)
 
 
-def multilabel_loss(logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean") -> Tensor:
+def multilabel_loss(
+    logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean"
+) -> Tensor:
     """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels."""
     logits = _logits(logits)
     if targets.shape != logits.shape:
@@ -58,7 +61,9 @@ def init_bias(linear: nn.Linear) -> nn.Linear:
 
 def _logits(logits: Tensor) -> Tensor:
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise TypeError(f"logits must be a floating point tensor, got {getattr(logits, 'dtype', type(logits).__name__)}")
+        raise TypeError(
+            f"logits must be a floating point tensor, got {getattr(logits, 'dtype', type(logits).__name__)}"
+        )
     if logits.ndim < 1 or logits.shape[-1] < 1:
         raise ValueError(f"logits want a last axis of at least one class, got shape {tuple(logits.shape)}")
     return TORCH.floating(logits)
@@ -69,7 +74,7 @@ def _check_labels(logits: Tensor, labels: Tensor) -> None:
         raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"labels must be integers, got {labels.dtype}")
-    # On an accelerator a look at the values would wait for the device; there the gather itself stops at a label out of range.
+    # On an accelerator a look at the values would wait for the device; there gather itself stops at a bad label.
     if labels.device.type == "cpu" and not torch.compiler.is_compiling() and labels.numel():
         low, high = int(labels.min()), int(labels.max())
         if low < NONE or high >= logits.shape[-1]:

@@ -1,4 +1,5 @@
-"""A reject threshold that keeps a promise: at most this share of errors among the answered inputs, or at least this share answered."""
+"""A reject threshold that keeps a promise: at most this share of errors among the answered inputs, or at least this
+share answered."""
 
 from __future__ import annotations
 
@@ -16,24 +17,35 @@ def threshold_for(
 ) -> float:
     """The least confidence to answer with.
 
-    `risk`: the lowest threshold at which the share of errors among the answered rows is at most `risk`, with probability 1 - delta over
-    the draw of the validation set: a Clopper-Pearson bound at each of 50 coverages, delta shared among them. `delta=None` takes the observed share instead.
-    `coverage`: the highest threshold that answers at least this share of the validation rows.
+    `risk`: the lowest threshold at which the share of errors among the answered rows is at most `risk`, with
+    probability 1 - delta over the draw of the validation set: a Clopper-Pearson bound at each of 50 coverages, delta
+    shared among them. `delta=None` takes the observed share instead. `coverage`: the highest threshold that answers at
+    least this share of the validation rows.
     """
     if (risk is None) == (coverage is None):
         raise ValueError(f"wanted either a risk or a coverage, got risk={risk} and coverage={coverage}")
     promised = coverage if risk is None else risk
     if promised is None or not 0 <= promised <= 1:
         raise ValueError(f"a risk or coverage lies in [0, 1], got {promised}")
-    curve = validation.risk_coverage
+    curve, rows = validation.risk_coverage, int(validation.count.sum())
     if coverage is not None:
-        return float(curve.threshold[min(np.searchsorted(curve.coverage, coverage - 1e-12), len(curve.coverage) - 1)])
-    rows = int(validation.count.sum())
-    tried = np.unique(np.minimum(np.searchsorted(curve.coverage, np.arange(1, LEVELS + 1) / LEVELS - 1e-12), len(curve.coverage) - 1))
+        return _below(curve.threshold[_reaching(curve.coverage, np.array([coverage]))[0]])
+    tried = np.unique(_reaching(curve.coverage, np.arange(1, LEVELS + 1) / LEVELS))
     kept = tried[_risk_bound(curve.risk[tried], np.round(curve.coverage[tried] * rows), delta) <= risk]
     if not kept.size:
-        raise ValueError(f"no threshold promises a risk of {risk:g}: the least risk on these {rows} rows is {curve.risk[tried].min():.4g}")
-    return float(curve.threshold[kept[-1]])
+        least = curve.risk[tried].min()
+        raise ValueError(f"no threshold promises a risk of {risk:g}: the least on these {rows} rows is {least:.4g}")
+    return _below(curve.threshold[kept[-1]])
+
+
+def _reaching(coverage: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The first points of the curve that answer at least these shares."""
+    return np.minimum(np.searchsorted(coverage, wanted - 1e-12), len(coverage) - 1)
+
+
+def _below(confidence: float) -> float:
+    """A hair less, so that rounding in another dtype does not reject the row that the number was read from."""
+    return float(confidence) * (1 - 1e-6)
 
 
 def _risk_bound(risk: np.ndarray, answered: np.ndarray, delta: float | None) -> np.ndarray:

@@ -20,6 +20,7 @@ from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, M
 from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
 from slova.metrics import Selection
 from slova.promise import threshold_for
+from slova.top import Top, top_slova
 
 __all__ = ["HEADS", "Prediction", "Scorer"]
 
@@ -28,8 +29,8 @@ VALUES: dict[str, type] = {**MAPS, "Selection": Selection}
 
 
 class Prediction(NamedTuple):
-    """What is said of each input: the label (NONE where it was rejected; with class names given the name, and None), the calibrated
-    probability that this label is right, the probability that no class fits, and that several do."""
+    """What is said of each input: the label (NONE where it was rejected; with class names given the name, and None),
+    the calibrated probability that this label is right, the probability that no class fits, and that several do."""
 
     label: Array
     confidence: Array
@@ -39,7 +40,8 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scorer:
-    """A head, what calibrates it, and what its validation set looked like. It acts on numpy arrays and torch tensors alike."""
+    """A head, what calibrates it, and what its validation set looked like. It acts on numpy arrays and torch tensors
+    alike."""
 
     classes: int
     head: Callable[[Array], Readout] = read_slova
@@ -58,8 +60,9 @@ class Scorer:
         calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
         rescale: bool = False,
     ) -> Scorer:
-        """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the log-probabilities, None leaves them;
-        `rescale` fits an affine map of the logits first. P(none) is calibrated when the labels have NONE rows."""
+        """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the
+        log-probabilities, None leaves them; `rescale` fits an affine map of the logits first. P(none) is calibrated
+        when the labels have NONE rows."""
         logits, labels = _check_logits(logits, labels)
         before = AffineCalibration.fit(logits, labels) if rescale else None
         readout = head(logits if before is None else before(logits))
@@ -73,35 +76,33 @@ class Scorer:
         return replace(scorer, validation=Selection.of(np.exp(scorer(logits).log_probs), labels))
 
     def __call__(self, logits: Array) -> Readout:
-        """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see `complete`)."""
+        """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see
+        `complete`)."""
         log_probs, log_none = self.raw(logits)
-        return Readout(
-            log_probs if self.map is None else self.map(log_probs),
-            log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0],
-        )
+        return Readout(log_probs if self.map is None else self.map(log_probs), self._none(log_none))
 
     def raw(self, logits: Array) -> Readout:
         """The read-out before calibration."""
         return self.head(self._rescaled(logits))
 
     def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
-        """The answer for each row; NONE where the confidence is below `reject`. The label is the top class before the map, so a map that
-        ties classes cannot change it."""
+        """The answer for each row; NONE where the confidence is below `reject`. The label is the top class before the
+        map, so a map that ties classes cannot change it."""
         logits = self._rescaled(logits)
-        log_probs, log_none = self.head(logits)
-        ops = of(log_probs)
-        top, index = ops.top(log_probs)
-        confidence = ops.exp(self._confidence(log_probs, top, index))
-        none = log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0]
-        label = ops.where(confidence < reject, ops.full(index[..., 0], NONE), index[..., 0])
-        return Prediction(label, confidence, ops.exp(none), ops.exp(log_several(logits)))
+        label, log_confidence, log_none = self._top(logits)
+        ops = of(log_none)
+        confidence = ops.exp(log_confidence)
+        label = ops.where(confidence < reject, ops.full(label, NONE), label)
+        return Prediction(label, confidence, ops.exp(self._none(log_none)), ops.exp(log_several(logits)))
 
     @property
     def none_is_calibrated(self) -> bool:
         """Whether P(none) was calibrated on NONE rows; otherwise it is the network's own."""
         return self.none_map is not None
 
-    def threshold(self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05) -> float:
+    def threshold(
+        self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
+    ) -> float:
         """The `reject` that keeps a promise, by the validation set: see `slova.promise.threshold_for`."""
         if self.validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
@@ -112,7 +113,8 @@ class Scorer:
 
     @classmethod
     def load(cls, path: str | Path) -> Scorer:
-        return cls.unpacked(*artifact.load(path, "scorer"))
+        """From its own file, or out of a saved classifier, whose network is left alone."""
+        return cls.unpacked(*artifact.load(path, "scorer", "classifier"))
 
     def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and JSON, for an artifact."""
@@ -144,12 +146,22 @@ class Scorer:
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.classes} classes of this scorer")
         return logits if self.before is None else self.before(logits)
 
-    def _confidence(self, log_probs: Array, top: Array, index: Array) -> Array:
-        if self.map is None:
-            return top[..., 0]
-        if self.map.elementwise:
-            return self.map(top)[..., 0]
-        return of(log_probs).take(self.map(log_probs), index)[..., 0]
+    def _top(self, logits: Array) -> Top:
+        """Label, calibrated log-confidence and log P(none) as the head gives it."""
+        if self.head is read_slova and (self.map is None or self.map.elementwise):
+            label, log_confidence, log_none = top_slova(logits)
+            return Top(
+                label, log_confidence if self.map is None else self.map(log_confidence[..., None])[..., 0], log_none
+            )
+        log_probs, log_none = self.head(logits)
+        ops = of(log_probs)
+        index = ops.top(log_probs)[1]
+        return Top(
+            index[..., 0], ops.take(log_probs if self.map is None else self.map(log_probs), index)[..., 0], log_none
+        )
+
+    def _none(self, log_none: Array) -> Array:
+        return log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0]
 
 
 def _check_logits(logits: Array, labels: Array) -> tuple[np.ndarray, np.ndarray]:

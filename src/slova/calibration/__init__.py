@@ -1,7 +1,8 @@
 """Fitted maps from log-probabilities to calibrated log-probabilities.
 
-An unfitted map cannot exist: `SomeMap.fit(log_probs, labels)` returns a finished one, and `SomeMap(numbers)` makes one by hand. Maps take
-numpy arrays and torch tensors; `slova.calibration.module.MapModule(map)` is the same function as a torch module.
+An unfitted map cannot exist: `SomeMap.fit(log_probs, labels)` returns a finished one, and `SomeMap(numbers)` makes one
+by hand. Maps take numpy arrays and torch tensors; `slova.calibration.module.MapModule(map)` is the same function as a
+torch module.
 """
 
 from slova.calibration.affine import AffineCalibration

@@ -1,4 +1,5 @@
-"""The paper's own optimiser of exponential calibration, kept for reproduction; `slova.calibration.mixture` finds the optimum."""
+"""The paper's own optimiser of exponential calibration, kept for reproduction; `slova.calibration.mixture` finds the
+optimum."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ BATCH, RATE, DECAYS = 32, 0.1, (0.9, 0.999)
 
 
 def paper_mixture(points: Points, *, terms: int = 20, epochs: int = 20, seed: int = 0) -> Mixture:
-    """Adam in mini-batches of 32 from log alpha = linspace(-20, 20) and random weights, as in the authors' code, except that log alpha
-    and not alpha is stepped: their alpha can become negative, and c is then no map of the unit interval."""
+    """Adam in mini-batches of 32 from log alpha = linspace(-20, 20) and random weights, as in the authors' code, except
+    that log alpha and not alpha is stepped: their alpha can become negative, and c is then no map of the unit
+    interval."""
     if terms < 1 or epochs < 0:
         raise ValueError(f"wanted at least one term and no negative number of epochs, got {terms} and {epochs}")
     generator = np.random.default_rng(seed)

@@ -15,7 +15,8 @@ __all__ = ["AffineCalibration"]
 
 @dataclass(frozen=True)
 class AffineCalibration:
-    """A positive scale and an offset; the order of the classes is kept, their common level is not, and the head then reads that level."""
+    """A positive scale and an offset; the order of the classes is kept, their common level is not, and the head then
+    reads that level."""
 
     scale: Array
     offset: Array
@@ -24,7 +25,9 @@ class AffineCalibration:
     order_preserving: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (np.ndim(self.scale) == np.ndim(self.offset) == 0 and 0 < self.scale < np.inf and np.isfinite(self.offset)):
+        if not (
+            np.ndim(self.scale) == np.ndim(self.offset) == 0 and 0 < self.scale < np.inf and np.isfinite(self.offset)
+        ):
             raise ValueError(f"wanted one positive scale and one finite offset, got {self.scale} and {self.offset}")
         object.__setattr__(self, "scale", float(self.scale))
         object.__setattr__(self, "offset", float(self.offset))
@@ -40,11 +43,21 @@ class AffineCalibration:
 
         logits, labels = check_rows(logits, labels, "logits")
         if not np.isfinite(logits).all():
-            raise ValueError(f"logits hold infinities in {int((~np.isfinite(logits)).any(axis=1).sum())} of {len(logits)} rows")
+            raise ValueError(
+                f"logits hold infinities in {int((~np.isfinite(logits)).any(axis=1).sum())} of {len(logits)} rows"
+            )
         wanted = (np.arange(logits.shape[1]) == labels[:, None]).astype(np.float64)
         values = logits.astype(np.float64)
         bounds = [(1e-3, 1e3), (-1e3, 1e3)]
-        found = minimize(_loss, np.array([1.0, 0.0]), args=(values, wanted), jac=True, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9})
+        found = minimize(
+            _loss,
+            np.array([1.0, 0.0]),
+            args=(values, wanted),
+            jac=True,
+            bounds=bounds,
+            method="L-BFGS-B",
+            options={"ftol": 1e-14, "gtol": 1e-9},
+        )
         return cls(*found.x)
 
 

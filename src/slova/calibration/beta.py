@@ -1,4 +1,5 @@
-"""Beta calibration (Kull, Silva Filho & Flach 2017): logit c(p) = a log p - b log(1 - p) + c, with a and b not negative."""
+"""Beta calibration (Kull, Silva Filho & Flach 2017): logit c(p) = a log p - b log(1 - p) + c, with a and b not
+negative."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class BetaCalibration:
         from scipy.optimize import minimize
 
         pairs = Pairs.of(log_probs, labels, which=which)
-        features = np.stack([np.maximum(pairs.log_p, FLOOR), -np.maximum(NUMPY.log1mexp(pairs.log_p), FLOOR), np.ones_like(pairs.log_p)])
+        features = np.stack(
+            [np.maximum(pairs.log_p, FLOOR), -np.maximum(NUMPY.log1mexp(pairs.log_p), FLOOR), np.ones_like(pairs.log_p)]
+        )
         found = minimize(
             _loss, np.array([1.0, 1.0, 0.0]), args=(features, pairs), jac=True, method="L-BFGS-B",
             bounds=[(1e-6, None), (0.0, None), (None, None)], options={"ftol": 1e-14, "gtol": 1e-9},

@@ -1,7 +1,7 @@
 """A read-out that completes a row: K classes and "none" as outcomes whose probabilities sum to one.
 
-Calibrated class by class a row need not sum to anything: on real data a quarter of the rows can exceed one, others stay below. Completing
-a row keeps two things: the calibrated confidence of its top class, and the order of the classes.
+Calibrated class by class a row need not sum to anything: on real data a quarter of the rows can exceed one, others stay
+below. Completing a row keeps two things: the calibrated confidence of its top class, and the order of the classes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ STEPS = 60
 
 
 class Completion(NamedTuple):
-    """log-probabilities of the classes (..., K) and of none (...), which sum to one with them, and where (...) the top had to be raised."""
+    """log-probabilities of the classes (..., K) and of none (...), which sum to one with them, and where (...) the top
+    had to be raised."""
 
     log_probs: Array
     log_none: Array
@@ -26,9 +27,10 @@ class Completion(NamedTuple):
 def complete(log_probs: Array, *, none: bool = True) -> Completion:
     """Give the rest of each row to its other classes, as much as their order allows, and what is then left to none.
 
-    The other classes share the rest like p_k^tau, with tau such that softmax(tau log p) has the top confidence as its maximum. Where the
-    top is below 1/K no class may have more than it, so all have as much as it, and none has what is left. With `none=False`, for a caller who insists on
-    K outcomes, the top is raised to 1/K there, `raised` says in which rows, and log_none is -inf.
+    The other classes share the rest like p_k^tau, with tau such that softmax(tau log p) has the top confidence as its
+    maximum. Where the top is below 1/K no class may have more than it, so all have as much as it, and none has what is
+    left. With `none=False`, for a caller who insists on K outcomes, the top is raised to 1/K there, `raised` says in
+    which rows, and log_none is -inf.
 
     >>> import numpy as np
     >>> row = complete(np.log([[0.7, 0.1, 0.02]]))
@@ -42,7 +44,9 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     raised = (top < equal)[..., 0]
     if not none:
         top = ops.where(top < equal, equal, top)
-    below = ops.put(ops.clip(ops.minus(log_probs, ops.top(log_probs)[0]), -1e30, 0.0), index, ops.full(top, -float("inf")))
+    below = ops.put(
+        ops.clip(ops.minus(log_probs, ops.top(log_probs)[0]), -1e30, 0.0), index, ops.full(top, -float("inf"))
+    )
     shares = ops.put(_shares(below, top, ops) + ops.log1mexp(top), index, top)
     filled = ops.where(top < equal, top + ops.full(log_probs, 0.0), shares)
     left = ops.log1mexp(ops.clip(top + ops.log(ops.full(top, classes)), None, 0.0))
@@ -51,7 +55,8 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
 
 
 def _shares(below: Array, top: Array, ops: Backend) -> Array:
-    """log of how the others share the rest: softmax(tau below) without the top, with log(1 + sum exp(tau below)) = -log top.
+    """log of how the others share the rest: softmax(tau below) without the top, with log(1 + sum exp(tau below)) = -log
+    top.
 
     That sum falls with tau and is convex in it, so halving an interval of log tau finds tau to rounding."""
     low, high = ops.full(top, -30.0), ops.full(top, 30.0)

@@ -15,7 +15,8 @@ __all__ = ["HistogramBinning"]
 
 @dataclass(frozen=True)
 class HistogramBinning:
-    """Interior edges between bins, closed on the left, and one probability a bin. It ties all of a bin, and bins may fall out of order."""
+    """Interior edges between bins, closed on the left, and one probability a bin. It ties all of a bin, and bins may
+    fall out of order."""
 
     edges: Array
     values: Array
@@ -32,13 +33,21 @@ class HistogramBinning:
 
     def __call__(self, log_probs: Array) -> Array:
         log_probs, ops = floating(log_probs, "log_probs")
-        return ops.log(ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), ops.exp(log_probs))])
+        return ops.log(
+            ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), ops.exp(log_probs))]
+        )
 
     @classmethod
     def fit(
-        cls, log_probs: Array, labels: Array, *, bins: int = 15, binning: Literal["mass", "width"] = "mass", which: Which = "all"
+        cls,
+        log_probs: Array,
+        labels: Array,
+        *,
+        bins: int = 15,
+        binning: Literal["mass", "width"] = "mass",
+        which: Which = "all",
     ) -> HistogramBinning:
-        """Bins of equal mass (equal probabilities stay together) or equal width; a bin without pairs keeps its middle."""
+        """Bins of equal mass (equal probabilities stay together) or equal width; an empty bin keeps its middle."""
         if bins < 1 or binning not in ("mass", "width"):
             raise ValueError(f"wanted at least one bin and binning 'mass' or 'width', got {bins} and {binning!r}")
         pairs = Pairs.of(log_probs, labels, which=which)

@@ -1,4 +1,5 @@
-"""Isotonic regression (Zadrozny & Elkan 2002): the best increasing map of (probability, hit) pairs, flat where the data say nothing."""
+"""Isotonic regression (Zadrozny & Elkan 2002): the best increasing map of (probability, hit) pairs, flat where the data
+say nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ __all__ = ["IsotonicCalibration"]
 
 @dataclass(frozen=True)
 class IsotonicCalibration:
-    """Linear between increasing knots (probabilities), constant outside them. It ties what lies on a flat stretch, and can say 0 and 1."""
+    """Linear between increasing knots (probabilities), constant outside them. It ties what lies on a flat stretch, and
+    can say 0 and 1."""
 
     knots: Array
     values: Array
@@ -27,7 +29,7 @@ class IsotonicCalibration:
         knots, values = (np.atleast_1d(np.asarray(numbers, np.float64)) for numbers in (self.knots, self.values))
         if knots.shape != values.shape or knots.ndim != 1 or np.any(np.diff(knots) <= 0) or np.any(np.diff(values) < 0):
             raise ValueError(f"wanted increasing knots and as many values that do not fall, got {knots} and {values}")
-        if not (0 <= knots[0] and knots[-1] <= 1 and 0 <= values[0] and values[-1] <= 1):
+        if not (knots[0] >= 0 and knots[-1] <= 1 and values[0] >= 0 and values[-1] <= 1):
             raise ValueError(f"knots and values are probabilities, got {knots} and {values}")
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
@@ -39,7 +41,9 @@ class IsotonicCalibration:
             return ops.full(log_probs, 0.0) + ops.log(values[0])
         probs = ops.exp(log_probs)
         after = ops.clip(ops.locate(knots, probs), 1, len(knots) - 1)
-        width = ops.clip(knots[after] - knots[after - 1], 1e-45, None)  # in float32 two knots can become one: no 0 / 0 there
+        width = ops.clip(
+            knots[after] - knots[after - 1], 1e-45, None
+        )  # in float32 two knots can become one: no 0 / 0 there
         share = ops.clip((probs - knots[after - 1]) / width, 0.0, 1.0)
         return ops.log(values[after - 1] + share * (values[after] - values[after - 1]))
 

@@ -1,4 +1,4 @@
-"""What every calibration map is: a value with numbers in it that takes log-probabilities and returns log-probabilities."""
+"""What every calibration map is: numbers, and a function of log-probabilities that they determine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["Map"]
 class Map(Protocol):
     """A fitted map; it is a frozen dataclass whose numeric fields are all it knows.
 
-    `elementwise`: each probability is mapped by itself, whatever its row. `order_preserving`: of two probabilities of a row the larger stays
-    strictly larger.
+    `elementwise`: each probability is mapped by itself, whatever its row. `order_preserving`: of two probabilities of a
+    row the larger stays strictly larger.
     """
 
     elementwise: ClassVar[bool]

@@ -1,13 +1,16 @@
-"""The best mixture of powers: min over exponents and weights of  sum_i w_i (c(p_i) - b_i)^2,  c(p) = sum_j beta_j p^alpha_j.
+"""The best mixture of powers: min over exponents and weights of  sum_i w_i (c(p_i) - b_i)^2,  c(p) = sum_j beta_j
+p^alpha_j.
 
-With t = -log p a power is an exponential, p^alpha = exp(-alpha t), and c is linear in the measure that puts beta_j on alpha_j: the
-problem is convex, although it is not convex in (alpha, beta) as numbers. So there is one optimum, and how far a mixture is from it can be
-bounded: if the gradient at c in the direction of p^alpha is g(alpha), the error is at most
+With t = -log p a power is an exponential, p^alpha = exp(-alpha t), and c is linear in the measure that puts beta_j on
+alpha_j: the problem is convex, although it is not convex in (alpha, beta) as numbers. So there is one optimum, and how
+far a mixture is from it can be bounded: if the gradient at c in the direction of p^alpha is g(alpha), the error is at
+most
 
     gap = sum_j beta_j g(alpha_j) - min_alpha g(alpha)
 
-above the optimum (the Frank-Wolfe gap). The steps: least squares on the simplex over a geometric grid of exponents (on points merged into a
-few hundred cells), a damped Newton polish of exponents and weights on all points, a look for the steepest exponent; again until the gap is small.
+above the optimum (the Frank-Wolfe gap). The steps: least squares on the simplex over a geometric grid of exponents (on
+points merged into a few hundred cells), a damped Newton polish of exponents and weights on all points, a look for the
+steepest exponent; again until the gap is small.
 
 An exponent of infinity stands for the zero function: with it the weights of the others sum to at most one.
 """
@@ -41,7 +44,8 @@ class Points:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Exponents (infinity: the zero function), their weights (sum one), the error reached and the bound on what is left to gain."""
+    """Exponents (infinity: the zero function), their weights (sum one), the error reached and the bound on what is left
+    to gain."""
 
     exponents: Vector
     weights: Vector
@@ -54,7 +58,9 @@ class Mixture:
 
 def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
     """The mixture of least weighted squared error, with its error and gap."""
-    constant = float(np.sum(points.weight * points.target**2, where=np.isinf(points.t)))  # c(0) = 0 whatever the mixture
+    constant = float(
+        np.sum(points.weight * points.target**2, where=np.isinf(points.t))
+    )  # c(0) = 0 whatever the mixture
     points = _finite(points)
     if not np.any(points.t > 0):
         return _saturated(points, at_most_one, constant)
@@ -66,7 +72,8 @@ def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
 
 
 def best_likelihood(t: Vector, hits: Vector, count: Vector, *, at_most_one: bool = False) -> Mixture:
-    """The mixture of least -mean log-likelihood of hits out of count at each t, by scoring: each step is a least-squares fit."""
+    """The mixture of least -mean log-likelihood of hits out of count at each t, by scoring: each step is a
+    least-squares fit."""
     points = Points(t, hits / count, count / count.sum())
     mixture = best_mixture(points, at_most_one=at_most_one)
     best = _surprise(mixture.at(t), points)
@@ -121,19 +128,21 @@ def _grid(t: Vector) -> Vector:
 
 
 def _compress(points: Points) -> Points:
-    """At most a few hundred cells of nearly equal t, each with its mean: where a good start does not need all points."""
+    """A few hundred cells of nearly equal t, each with its mean: a good start does not need all points."""
     scale = np.log(np.maximum(points.t, points.t[points.t > 0].min()))
     span = max(float(np.ptp(scale)), 1e-300)
     cell = np.minimum(((scale - scale.min()) * (CELLS / span)).astype(np.intp), CELLS - 1)
-    weight = np.bincount(cell, points.weight, CELLS)
+    weight = np.asarray(np.bincount(cell, points.weight, CELLS), np.float64)
     full = weight > 0
-    mean = [np.bincount(cell, points.weight * values, CELLS)[full] / weight[full] for values in (points.t, points.target)]
+    mean = [
+        np.bincount(cell, points.weight * values, CELLS)[full] / weight[full] for values in (points.t, points.target)
+    ]
     return Points(mean[0], mean[1], weight[full])
 
 
 def _on_exponents(points: Points, exponents: Vector) -> Mixture:
-    """The best weights on given exponents. On the simplex E beta - b = (E - b 1') beta, so the nearest point of the simplex is, up to
-    scale, the non-negative least-squares solution of [E - b 1'; 1'] beta = [0; 1]."""
+    """The best weights on given exponents. On the simplex E beta - b = (E - b 1') beta, so the nearest point of the
+    simplex is, up to scale, the non-negative least-squares solution of [E - b 1'; 1'] beta = [0; 1]."""
     from scipy.optimize import nnls
 
     offsets = (_powers(points.t, exponents) - points.target[:, None]) * np.sqrt(points.weight)[:, None]
@@ -143,7 +152,8 @@ def _on_exponents(points: Points, exponents: Vector) -> Mixture:
 
 
 def _merge(exponents: Vector, weights: Vector, within: float) -> Mixture:
-    """Only the atoms that count, in order, weights to sum one; neighbours whose log exponents are that close become one."""
+    """Only the atoms that count, in order, weights to sum one; neighbours whose log exponents are that close become
+    one."""
     keep = weights > 1e-12 * weights.sum()
     order = np.argsort(exponents[keep])
     exponents, weights = exponents[keep][order], weights[keep][order]
@@ -173,10 +183,13 @@ def _polish(mixture: Mixture, points: Points, tolerance: float) -> Mixture:
 
 
 def _step(mixture: Mixture, points: Points, damping: float) -> Mixture:
-    """One damped Newton step; the log of an exponent moves by at most one, and a weight that would turn negative is dropped."""
+    """One damped Newton step; the log of an exponent moves by at most one, and a weight that would turn negative is
+    dropped."""
     terms, infinite = len(mixture.weights), np.isinf(mixture.exponents)
     gradient, hessian = _derivatives(mixture, points)
-    scale = np.maximum(np.abs(np.diag(hessian)), 1e-14 * np.abs(hessian).max() + 1e-300)  # not singular where nothing counts
+    scale = np.maximum(
+        np.abs(np.diag(hessian)), 1e-14 * np.abs(hessian).max() + 1e-300
+    )  # not singular where nothing counts
     change = np.linalg.solve(hessian + np.diag(damping * scale + 1e-12 * scale.max()), -gradient)
     logs = np.log(np.where(infinite, 1.0, mixture.exponents)) + np.clip(change[:terms], -1, 1)
     exponents = np.where(infinite, np.inf, np.exp(np.clip(logs, *LOG_EXPONENTS)))
@@ -204,7 +217,8 @@ def _derivatives(mixture: Mixture, points: Points) -> tuple[Vector, Vector]:
 
 
 def _descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
-    """For a gradient with respect to c at each point: where it falls fastest, seen on merged cells, measured on all points."""
+    """For a gradient with respect to c at each point: where it falls fastest, seen on merged cells, measured on all
+    points."""
     grid, at_most_one = space
     logs = np.linspace(np.log(grid[0]), np.log(grid[-1]), 4 * len(grid))
     cells = _compress(Points(t, np.sign(slope), np.abs(slope) + 1e-300))
@@ -251,5 +265,7 @@ def _likelihood_gap(mixture: Mixture, points: Points, at_most_one: bool) -> floa
     finite = _finite(points)
     chance = mixture.at(finite.t)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(finite.target == chance, 0.0, finite.weight * (chance - finite.target) / (chance * (1 - chance)))
+        slope = np.where(
+            finite.target == chance, 0.0, finite.weight * (chance - finite.target) / (chance * (1 - chance))
+        )
     return max(_descent(slope, mixture, finite.t, (_grid(finite.t), at_most_one))[1], 0.0)

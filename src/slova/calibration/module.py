@@ -17,8 +17,8 @@ __all__ = ["MapModule"]
 
 
 class MapModule(nn.Module):
-    """The same function as the map; the numbers follow the module's device and keep their precision whatever its dtype: in half precision
-    an exponent of 1e5 would be infinite."""
+    """The same function as the map; the numbers follow the module's device and keep their precision whatever its dtype:
+    in half precision an exponent of 1e5 would be infinite."""
 
     def __init__(self, map: Map) -> None:
         super().__init__()
@@ -41,8 +41,10 @@ class MapModule(nn.Module):
             self._buffers[name] = getattr(self, name).to(device=device, dtype=exact)
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        return super().__getattr__(name)
+    @property
+    def value(self) -> Map:
+        """The map as a plain value again, with the numbers the buffers hold now."""
+        return dataclasses.replace(self.map, **{name: getattr(self, name).cpu().numpy() for name in self._names})  # type: ignore[type-var]
 
 
 def _numeric(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """The data of a calibration map: (probability, hit) pairs of a validation set, and their moving averages (Sec. 3.6).
 
-`log_probs` are (N, K), `labels` (N,) with NONE for rows that belong to no class. A row gives K pairs, (P(k), is k the label?), or with
-`which="top"` only the pair of its most probable class.
+`log_probs` are (N, K), `labels` (N,) with NONE for rows that belong to no class. A row gives K pairs, (P(k), is k the
+label?), or with `which="top"` only the pair of its most probable class.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Which = Literal["all", "top"]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs in order of probability, equal probabilities merged: log p, how many pairs have it, and how many of those are hits."""
+    """Pairs in order of probability, equal probabilities merged: log p, how many pairs have it, and how many of those
+    are hits."""
 
     log_p: Vector
     count: Vector
@@ -53,8 +54,9 @@ class Pairs:
         return float(self.count.sum())
 
     def averages(self, *, window: float | None = None, points: int | None = 4000) -> tuple[Vector, Vector]:
-        """Mean probability and share of hits in windows of `window` neighbouring pairs (a hundredth of all by default), at `points`
-        equally spaced windows (None: at every one). Within equal probabilities the hits are spread evenly."""
+        """Mean probability and share of hits in windows of `window` neighbouring pairs (a hundredth of all by default),
+        at `points` equally spaced windows (None: at every one). Within equal probabilities the hits are spread
+        evenly."""
         total = self.total
         window = max(1.0, total // 100) if window is None else float(window)
         if not 0 < window <= total:
@@ -72,7 +74,9 @@ class Pairs:
         return np.asarray((np.interp(start + window, ranks, sums) - np.interp(start, ranks, sums)) / window)
 
 
-def check_rows(log_probs: Array, labels: Array, name: str = "log_probs") -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+def check_rows(
+    log_probs: Array, labels: Array, name: str = "log_probs"
+) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
     """Both on the host, or an error that names what came and what was wanted."""
     log_probs, labels = to_numpy(log_probs), to_numpy(labels)
     if log_probs.ndim != 2 or 0 in log_probs.shape:
@@ -84,7 +88,9 @@ def check_rows(log_probs: Array, labels: Array, name: str = "log_probs") -> tupl
     if labels.dtype.kind not in "iu":
         raise TypeError(f"labels must be integers, got {labels.dtype}")
     if labels.min() < NONE or labels.max() >= log_probs.shape[1]:
-        raise ValueError(f"labels must lie in [-1, {log_probs.shape[1]}), got values from {labels.min()} to {labels.max()}")
+        raise ValueError(
+            f"labels must lie in [-1, {log_probs.shape[1]}), got values from {labels.min()} to {labels.max()}"
+        )
     if np.isnan(log_probs).any():
         raise ValueError(f"{name} hold NaN in {int(np.isnan(log_probs).any(axis=1).sum())} of {len(log_probs)} rows")
     if name == "log_probs" and log_probs.max() > 1e-5:

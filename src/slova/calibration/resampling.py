@@ -1,4 +1,5 @@
-"""How far a fitted map can be trusted: out-of-fold calibration, and bootstrap intervals. For any `fit(log_probs, labels) -> map`."""
+"""How far a fitted map can be trusted: out-of-fold calibration, and bootstrap intervals. For any `fit(log_probs,
+labels) -> map`."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ class Interval(NamedTuple):
 
 
 def cross_fit(fit: Fit, log_probs: Array, labels: Array, *, folds: int = 5, seed: int = 0) -> Array:
-    """Calibrated log-probabilities of the same rows, each by a map that did not see it: an honest look at a set that is too small to split."""
+    """Calibrated log-probabilities of the same rows, each by a map that did not see it: an honest look at a set that is
+    too small to split."""
     log_probs, labels = check_rows(log_probs, labels)
     if not 2 <= folds <= len(labels):
         raise ValueError(f"wanted between 2 folds and one a row ({len(labels)}), got {folds}")
@@ -41,7 +43,8 @@ def cross_fit(fit: Fit, log_probs: Array, labels: Array, *, folds: int = 5, seed
 def map_interval(
     fit: Fit, log_probs: Array, labels: Array, *, at: Array, level: float = 0.95, resamples: int = 200, seed: int = 0
 ) -> Interval:
-    """Percentile bootstrap over rows of what the map makes of the probabilities `at`; for maps that act on each probability by itself."""
+    """Percentile bootstrap over rows of what the map makes of the probabilities `at`; for maps that act on each
+    probability by itself."""
     log_probs, labels = check_rows(log_probs, labels)
     if not (0 < level < 1 and resamples >= 2):
         raise ValueError(f"wanted a level in (0, 1) and at least 2 resamples, got {level} and {resamples}")

@@ -1,7 +1,9 @@
-"""(probability, hit) pairs in a fixed size: what a stream of batches leaves behind, so that no billion pairs has to be sorted.
+"""(probability, hit) pairs in a fixed size: what a stream of batches leaves behind, so that no billion pairs has to be
+sorted.
 
-Cells are geometric in t = -log p, 256 an octave from t = 2^-54 to 2^10, with cells of their own for p = 1 and p = 0; each keeps how many pairs it
-saw, how many hits, and the sum of their probabilities. A map changes little over a cell, and within one the moving averages run linearly.
+Cells are geometric in t = -log p, 256 an octave from t = 2^-54 to 2^10, with cells of their own for p = 1 and p = 0;
+each keeps how many pairs it saw, how many hits, and the sum of their probabilities. A map changes little over a cell,
+and within one the moving averages run linearly.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ CHUNK = 1 << 18  # pairs at a time: a few megabytes of scratch
 
 @dataclass(frozen=True, eq=False)
 class PairSketch(Mergeable):
-    """Merges with `+`; `pairs` gives what a fit takes. Cells are in order of falling probability, p = 1 first and p = 0 last."""
+    """Merges with `+`; `pairs` gives what a fit takes. Cells are in order of falling probability, p = 1 first and p = 0
+    last."""
 
     count: Array = field(metadata=SUM)
     hits: Array = field(metadata=SUM)
@@ -39,7 +42,7 @@ class PairSketch(Mergeable):
         rows = max(1, CHUNK // log_probs.shape[1])
         for first in range(0, len(labels), rows):
             _add(sums, log_probs[first : first + rows], labels[first : first + rows], which)
-        return cls(*sums, which)
+        return cls(sums[0], sums[1], sums[2], which)
 
     @property
     def pairs(self) -> Pairs:

@@ -1,4 +1,5 @@
-"""Temperature scaling (Guo et al. 2017): log_softmax(log p / T). Softmax ignores a shift, so log-probabilities serve as logits."""
+"""Temperature scaling (Guo et al. 2017): log_softmax(log p / T). Softmax ignores a shift, so log-probabilities serve as
+logits."""
 
 from __future__ import annotations
 
@@ -41,9 +42,11 @@ class TemperatureScaling:
 
     @classmethod
     def fit(cls, log_probs: Array, labels: Array) -> TemperatureScaling:
-        """The temperature of least NLL. In s = 1/T the NLL is convex, so a bracketed root of its slope cannot miss; NONE rows are ignored.
+        """The temperature of least NLL. In s = 1/T the NLL is convex, so a bracketed root of its slope cannot miss;
+        NONE rows are ignored.
 
-        Where the slope has no root (labels at chance, or never wrong) the end of the range 1e-3 ... 1e3 that is better is taken, with a warning.
+        Where the slope has no root (labels at chance, or never wrong) the end of the range 1e-3 ... 1e3 that is better
+        is taken, with a warning.
         """
         from scipy.optimize import brentq
 
@@ -51,14 +54,19 @@ class TemperatureScaling:
         low, high = 1 / RANGE[1], 1 / RANGE[0]
         if _slope(low, scores, own) >= 0 or _slope(high, scores, own) <= 0:
             end = low if _slope(low, scores, own) >= 0 else high
-            warnings.warn(f"no temperature in {RANGE} is best: the labels are at chance, or never wrong", UserWarning, stacklevel=2)
+            warnings.warn(
+                f"no temperature in {RANGE} is best: the labels are at chance, or never wrong",
+                UserWarning,
+                stacklevel=2,
+            )
             return cls(1 / end if _nll(end, scores, own) <= _nll(1.0, scores, own) else 1.0)
         inverse = brentq(_slope, low, high, args=(scores, own), xtol=1e-12)
         return cls(1 / inverse if _nll(inverse, scores, own) <= _nll(1.0, scores, own) else 1.0)
 
 
 def _scores(log_probs: Array, labels: Array) -> tuple[Array, Array]:
-    """Log-probabilities less the top one, and the label's; rows whose label has probability 0 say nothing about T: every T fails them alike."""
+    """Log-probabilities less the top one, and the label's; rows whose label has probability 0 say nothing about T:
+    every T fails them alike."""
     scores = log_probs.astype(np.float64)
     scores = scores - scores.max(axis=1, keepdims=True, where=np.isfinite(scores), initial=-1e300)
     usable = (labels != NONE) & np.isfinite(np.take_along_axis(scores, np.maximum(labels, 0)[:, None], axis=1)[:, 0])

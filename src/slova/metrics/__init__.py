@@ -13,7 +13,7 @@ from slova.metrics.detection import Detection, aupr, auroc, fpr95
 from slova.metrics.means import Accuracy, Brier, Mmc, Nll, accuracy, brier, mmc, nll
 from slova.metrics.reliability import Reliability, reliability
 from slova.metrics.selection import RiskCoverage, Selection, aurc, risk_coverage
-from slova.metrics.state import Estimate
+from slova.state import Estimate
 
 __all__ = [
     "Accuracy",

@@ -13,8 +13,8 @@ from typing import Self
 
 from slova.backend import Array
 from slova.metrics.door import labels_for, prob_rows, top
-from slova.metrics.state import Mergeable
 from slova.metrics.tally import Tally
+from slova.state import Mergeable
 
 __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from slova.backend import Array
 from slova.metrics.door import Floats, confidence_column, finite_column
 from slova.metrics.sketch import Sketch
-from slova.metrics.state import Estimate
+from slova.state import Estimate
 
 __all__ = ["Detection", "aupr", "auroc", "fpr95"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from slova.backend import Array
 from slova.heads import NONE
 from slova.metrics.door import Floats, labels_for, log_column, log_rows, prob_rows, share
-from slova.metrics.state import SAME, SUM, Mergeable
+from slova.state import SAME, SUM, Mergeable
 
 __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
 

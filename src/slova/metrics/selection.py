@@ -15,8 +15,8 @@ import numpy as np
 from slova.backend import Array
 from slova.metrics.door import Floats, Ints, bin_count, top
 from slova.metrics.sketch import Sketch
-from slova.metrics.state import Estimate
 from slova.metrics.tally import mass_bins, sums
+from slova.state import Estimate
 
 __all__ = ["RiskCoverage", "Selection", "aurc", "risk_coverage"]
 

@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from slova.metrics.door import Flags, Floats, Ints
-from slova.metrics.state import LEAST, MOST, SUM, Mergeable
 from slova.metrics.tally import sums
+from slova.state import LEAST, MOST, SUM, Mergeable
 
 __all__ = ["CELLS", "Sketch"]
 

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from slova.metrics.door import Flags, Floats, Ints, bin_count
-from slova.metrics.state import SUM
+from slova.state import SUM
 
 __all__ = ["Tally", "bin_index", "mass_bins", "sums"]
 
@@ -63,7 +63,7 @@ class Tally:
         has no pair and adds nothing.
         """
         pairs = np.square(self.hits - self.total) - self.squares
-        per_bin = np.where(self.count > 1, pairs, 0.0) / np.maximum(self.count - 1, 1)
+        per_bin = pairs / np.maximum(self.count - 1, 1)
         return float((per_bin.sum(axis=-1) / self.count.sum(axis=-1)).mean())
 
 

@@ -1,0 +1,119 @@
+"""Ratios of speed of the core, each pair measured side by side in this run. Machines are noisy: read the ratios, not the seconds.
+
+make bench-core
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from slova import ExponentialCalibration, PairSketch, Scorer, log_slova, top_slova
+from slova.calibration import Pairs
+from slova.calibration.adam import paper_mixture
+from slova.calibration.exponential import smoothed
+from slova.calibration.mixture import best_mixture
+from slova.metrics import Detection, Ece, Selection
+
+ROUNDS = 7
+
+
+def main() -> None:
+    fits()
+    sketch()
+    scoring()
+    states()
+
+
+def fits() -> None:
+    """The optimal fit against the paper's optimiser, on the same 50,000 pairs, for the paper's n_b and for every window."""
+    logits, labels = validation(5_000, 10)
+    pairs = Pairs.of(log_slova(logits), labels)
+    print(
+        f"fit of {pairs.total:,.0f} pairs                  optimal     paper's   ratio   squared error: optimal (gap)   paper's"
+    )
+    for points in (4000, None):
+        data = smoothed(pairs, points=points)
+        ours, theirs = side_by_side(
+            lambda data=data: best_mixture(data), lambda data=data: paper_mixture(data), rounds=3
+        )
+        best, paper = best_mixture(data), paper_mixture(data)
+        name = f"  n_b = {len(data.t):,}"
+        print(
+            f"{name:28s} {ours * 1e3:14.1f} ms {theirs * 1e3:8.0f} ms {theirs / ours:7.1f}"
+            f"   {best.error:.4e} ({best.gap:.0e})          {paper.error:.4e}"
+        )
+
+
+def sketch() -> None:
+    """Ten million pairs, never sorted."""
+    logits, labels = validation(1_000_000, 10)
+    log_probs = log_slova(logits)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = timed(lambda: ExponentialCalibration.fit_pairs(PairSketch.of(log_probs, labels).pairs))
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"\nsketch and fit of 10,000,000 pairs: {seconds:.2f} s, {grown:.0f} MiB more than the data, peak of all {peak:.0f} MiB"
+    )
+
+
+def scoring() -> None:
+    """Label and confidence from ten million float32 logits, against torch.softmax and max."""
+    print("\nlabel and confidence, 10,000,000 logits      slova   softmax + max   ratio (above 1: slova is faster)")
+    for classes in (10, 100, 1000):
+        logits = torch.randn(10_000_000 // classes, classes) * 3
+        ours, theirs = side_by_side(
+            lambda f=logits: top_slova(f)[1].exp_(), lambda f=logits: torch.softmax(f, -1).max(-1)
+        )
+        print(f"  K = {classes:<6d} {ours * 1e3:34.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}")
+    logits, labels = validation(5_000, 10)
+    scorer, many = Scorer.fit(logits, labels), torch.randn(1_000_000, 10) * 3
+    ours, theirs = side_by_side(lambda: scorer.predict(many), lambda: torch.softmax(many, -1).max(-1))
+    print(
+        f"  K = 10, calibrated, with none and several {ours * 1e3:5.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}"
+    )
+
+
+def states() -> None:
+    """Ten million confidences through the mergeable states of metrics, against sorting them once."""
+    generator = np.random.default_rng(0)
+    probs, labels = generator.random((10_000_000, 1)), np.zeros(10_000_000, int)
+    print("\n10,000,000 confidences through a state            of np.sort's time")
+    for name, state in (
+        ("ECE", lambda: Ece.of(probs, labels)),
+        ("AURC, equal-mass ECE", lambda: Selection.of(probs, labels)),
+        ("AUROC, AUPR, FPR95", lambda: Detection.of(probs[:5_000_000, 0], probs[5_000_000:, 0])),
+    ):
+        ours, sort = side_by_side(state, lambda: np.sort(probs[:, 0]), rounds=2)
+        print(f"  {name:28s} {ours:14.2f} s {ours / sort:14.2f}")
+
+
+def validation(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logits of an overconfident one-vs-all network: what a row says of its label is right with the chance of half the logit."""
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, classes, rows)
+    logits = generator.normal(-6, 2, (rows, classes))
+    logits[np.arange(rows), labels] = generator.normal(4, 4, rows)
+    return logits.astype(np.float32), labels
+
+
+def side_by_side(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float]:
+    """The best of several alternating runs of each, after one that warms up."""
+    ours(), theirs()
+    runs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
+    return min(run[0] for run in runs), min(run[1] for run in runs)
+
+
+def timed(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
