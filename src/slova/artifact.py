@@ -46,7 +46,7 @@ class ArtifactError(ValueError):
 
 def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
     """Write named arrays (numpy, or torch in any of its types) and JSON to one file, atomically."""
-    text = json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **meta}, sort_keys=True, allow_nan=False)
+    text = json.dumps({**meta, "format": FORMAT, "version": VERSION, "kind": kind}, sort_keys=True, allow_nan=False)
     header, data = _split(_serialize(dict(tensors)), str(path))
     header["__metadata__"] = {FORMAT: text, "sha256": _digest(header, text, data)}
     encoded = json.dumps(header, separators=(",", ":")).encode()
@@ -142,12 +142,11 @@ def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
         raise ArtifactError(f"{path} is not a slova file, or is cut off")
     header = _json(content[8 : 8 + length], path)
     data = memoryview(content)[8 + length :]
-    ends = [
-        entry["data_offsets"][1]
-        for name, entry in header.items()
-        if name != "__metadata__" and isinstance(entry, dict) and "data_offsets" in entry
-    ]
-    if max(ends, default=0) != len(data):
+    try:
+        end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
+    except (IndexError, KeyError, TypeError):
+        raise ArtifactError(f"{path} is not a slova file, or is damaged") from None
+    if end != len(data):
         raise ArtifactError(f"{path} is cut off or has bytes too many")
     return header, data
 
@@ -155,7 +154,7 @@ def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
 def _json(text: str | bytes, path: str | Path) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (RecursionError, TypeError, ValueError):
         raise ArtifactError(f"{path} is not a slova file") from None
     if not isinstance(value, dict):
         raise ArtifactError(f"{path} is not a slova file")

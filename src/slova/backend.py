@@ -49,7 +49,7 @@ def of(array: Array) -> Backend:
         from slova.backend_torch import TORCH
 
         return TORCH
-    if isinstance(array, np.ndarray):
+    if isinstance(array, np.ndarray | np.generic):
         return NUMPY
     raise TypeError(f"wanted a numpy array or a torch tensor, got {type(array).__name__}")
 
@@ -90,7 +90,7 @@ class _Numpy:
 
     def floating(self, array: Array) -> Array:
         if array.dtype == np.float32 or array.dtype == np.float64:
-            return array
+            return np.ascontiguousarray(array)  # along any other axis numpy adds one by one, and loses digits
         if array.dtype == np.float16 or array.dtype.name == "bfloat16":
             return array.astype(np.float32)
         raise TypeError

@@ -43,7 +43,13 @@ class _Torch:
         return torch.logsumexp(array, dim=-1)
 
     def log1mexp(self, array: Tensor) -> Tensor:
-        return torch.where(array > -np.log(2), torch.log(-torch.expm1(array)), torch.log1p(-torch.exp(array)))
+        near = array > -np.log(2)
+        safe = torch.full_like(array, -1.0)  # in the branch not taken, so that its gradient is not 0 / 0
+        return torch.where(
+            near,
+            torch.log(-torch.expm1(torch.where(near, array, safe))),
+            torch.log1p(-torch.exp(torch.where(near, safe, array))),
+        )
 
     def cumsum_before(self, array: Tensor) -> Tensor:
         return functional.pad(array[..., :-1].cumsum(-1), (1, 0))

@@ -39,6 +39,7 @@ def multilabel_loss(
 ) -> Tensor:
     """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels."""
     logits = _logits(logits)
+    _check_tensor(targets, "targets")
     if targets.shape != logits.shape:
         raise ValueError(f"targets {tuple(targets.shape)} do not match logits {tuple(logits.shape)}")
     losses = binary_cross_entropy_with_logits(logits, targets.to(logits), reduction="none").sum(-1)
@@ -69,7 +70,13 @@ def _logits(logits: Tensor) -> Tensor:
     return TORCH.floating(logits)
 
 
+def _check_tensor(tensor: Tensor, name: str) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
+
+
 def _check_labels(logits: Tensor, labels: Tensor) -> None:
+    _check_tensor(labels, "labels")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
@@ -82,6 +89,8 @@ def _check_labels(logits: Tensor, labels: Tensor) -> None:
 
 
 def _reduce(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:
+    if weight is not None:
+        _check_tensor(weight, "weight")
     if weight is not None and weight.shape != losses.shape:
         raise ValueError(f"weight {tuple(weight.shape)} does not match one number a row {tuple(losses.shape)}")
     if reduction not in ("mean", "sum", "none"):

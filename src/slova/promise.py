@@ -27,6 +27,8 @@ def threshold_for(
     promised = coverage if risk is None else risk
     if promised is None or not 0 <= promised <= 1:
         raise ValueError(f"a risk or coverage lies in [0, 1], got {promised}")
+    if delta is not None and not 0 < delta < 1:
+        raise ValueError(f"delta must lie in (0, 1), or be None for the observed risk, got {delta}")
     curve, rows = validation.risk_coverage, int(validation.count.sum())
     if coverage is not None:
         return _below(curve.threshold[_reaching(curve.coverage, np.array([coverage]))[0]])

@@ -20,7 +20,7 @@ from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, M
 from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
 from slova.metrics import Selection
 from slova.promise import threshold_for
-from slova.top import Top, top_slova
+from slova.top import Top, by_pieces, top_slova
 
 __all__ = ["HEADS", "Prediction", "Scorer"]
 
@@ -73,7 +73,9 @@ class Scorer:
             map=None if calibrate is None else calibrate(readout.log_probs, labels),
             none_map=_none_map(readout.log_none, labels),
         )
-        return replace(scorer, validation=Selection.of(np.exp(scorer(logits).log_probs), labels))
+        answer = scorer.predict(logits)  # and not the top after the map, which may tie classes or change their order
+        hits = answer.label == labels
+        return replace(scorer, validation=Selection.histogram(answer.confidence.astype(np.float64), hits))
 
     def __call__(self, logits: Array) -> Readout:
         """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see
@@ -83,17 +85,17 @@ class Scorer:
 
     def raw(self, logits: Array) -> Readout:
         """The read-out before calibration."""
-        return self.head(self._rescaled(logits))
+        logits = self._checked(logits)
+        return self.head(logits if self.before is None else self.before(logits))
 
     def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
-        """The answer for each row; NONE where the confidence is below `reject`. The label is the top class before the
-        map, so a map that ties classes cannot change it."""
-        logits = self._rescaled(logits)
-        label, log_confidence, log_none = self._top(logits)
+        """The answer for each row; NONE where the confidence is below `reject`, or NaN. The label is the top class
+        before the map, so a map that ties classes cannot change it."""
+        label, log_confidence, log_none, several = by_pieces(self._answer, self._checked(logits))
         ops = of(log_none)
         confidence = ops.exp(log_confidence)
-        label = ops.where(confidence < reject, ops.full(label, NONE), label)
-        return Prediction(label, confidence, ops.exp(self._none(log_none)), ops.exp(log_several(logits)))
+        label = ops.where(confidence >= reject, label, ops.full(label, NONE))
+        return Prediction(label, confidence, ops.exp(log_none), ops.exp(several))
 
     @property
     def none_is_calibrated(self) -> bool:
@@ -140,25 +142,33 @@ class Scorer:
         }
         return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
 
-    def _rescaled(self, logits: Array) -> Array:
+    def _checked(self, logits: Array) -> Array:
         logits, _ = floating(logits, "logits")
         if logits.shape[-1] != self.classes:
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.classes} classes of this scorer")
-        return logits if self.before is None else self.before(logits)
+        return logits
+
+    def _answer(self, logits: Array) -> tuple[Array, Array, Array, Array]:
+        """Label, log-confidence, log P(none) and log P(several) of each row."""
+        logits = logits if self.before is None else self.before(logits)
+        label, log_confidence, log_none = self._top(logits)
+        several = log_none if self.head is read_softmax else log_several(logits)
+        return label, log_confidence, self._none(log_none), several
 
     def _top(self, logits: Array) -> Top:
         """Label, calibrated log-confidence and log P(none) as the head gives it."""
         if self.head is read_slova and (self.map is None or self.map.elementwise):
-            label, log_confidence, log_none = top_slova(logits)
-            return Top(
-                label, log_confidence if self.map is None else self.map(log_confidence[..., None])[..., 0], log_none
+            top = top_slova(logits)
+            return (
+                top
+                if self.map is None
+                else top._replace(log_confidence=self.map(top.log_confidence[..., None])[..., 0])
             )
         log_probs, log_none = self.head(logits)
         ops = of(log_probs)
         index = ops.top(log_probs)[1]
-        return Top(
-            index[..., 0], ops.take(log_probs if self.map is None else self.map(log_probs), index)[..., 0], log_none
-        )
+        calibrated = log_probs if self.map is None else self.map(log_probs)
+        return Top(index[..., 0], ops.take(calibrated, index)[..., 0], log_none)
 
     def _none(self, log_none: Array) -> Array:
         return log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0]

@@ -5,13 +5,14 @@ The same numbers as `read_slova`, without its (N, K) result: rows go through in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from slova.backend import Array, Backend, floating
+from slova.backend import Array, floating
 
-__all__ = ["Top", "top_slova"]
+__all__ = ["Top", "by_pieces", "top_slova"]
 
 PIECE = 1 << 19  # numbers at a time: small enough for the cache, large enough to keep all cores busy
 
@@ -25,25 +26,25 @@ class Top(NamedTuple):
 
 
 def top_slova(logits: Array) -> Top:
-    """log P(top) = -rest - softplus(-f_top) and log P(none) = -rest - softplus(f_top), where rest = sum_{j != top}
+    """log P(top) = -rest - softplus(-f_top), log P(none) = -rest - softplus(f_top), rest = sum_{j != top}
     softplus(f_j)."""
+    return Top(*by_pieces(_top, logits))
+
+
+def by_pieces(function: Callable[[Array], tuple[Array, ...]], logits: Array) -> tuple[Array, ...]:
+    """What a function of logits (..., K) says of each row (...), large arrays on the host taken a piece at a time."""
     logits, ops = floating(logits, "logits")
-    if not _in_pieces(logits):
-        return _top(logits, ops)
+    on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
+    if not on_host or int(np.prod(logits.shape)) <= 2 * PIECE:
+        return function(logits)
     flat, rows = logits.reshape(-1, logits.shape[-1]), max(1, PIECE // logits.shape[-1])
-    pieces = [_top(flat[first : first + rows], ops) for first in range(0, len(flat), rows)]
-    return Top(*(ops.concatenate(parts).reshape(logits.shape[:-1]) for parts in zip(*pieces, strict=True)))
+    pieces = [function(flat[first : first + rows]) for first in range(0, len(flat), rows)]
+    return tuple(ops.concatenate(parts).reshape(logits.shape[:-1]) for parts in zip(*pieces, strict=True))
 
 
-def _top(logits: Array, ops: Backend) -> Top:
+def _top(logits: Array) -> Top:
+    logits, ops = floating(logits, "logits")
     top, index = ops.top(logits)
     rest = ops.drop(ops.softplus(logits), index).sum(-1)
     top = top[..., 0]
     return Top(index[..., 0], -rest - ops.softplus(-top), -rest - ops.softplus(top))
-
-
-def _in_pieces(logits: Array) -> bool:
-    """Many numbers on the host, and nobody asks for a gradient."""
-    numbers = int(np.prod(logits.shape))
-    on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
-    return numbers > 2 * PIECE and on_host

@@ -28,8 +28,9 @@ class BetaCalibration:
     order_preserving: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (np.ndim(self.a) == np.ndim(self.b) == np.ndim(self.c) == 0 and self.a > 0 and self.b >= 0):
-            raise ValueError(f"wanted a > 0, b >= 0 and one c, got {self.a}, {self.b} and {self.c}")
+        scalars = np.ndim(self.a) == np.ndim(self.b) == np.ndim(self.c) == 0
+        if not (scalars and 0 < self.a < np.inf and 0 <= self.b < np.inf and np.isfinite(self.c)):
+            raise ValueError(f"wanted finite a > 0, b >= 0 and c, got {self.a}, {self.b} and {self.c}")
         for name in ("a", "b", "c"):
             object.__setattr__(self, name, float(getattr(self, name)))
 

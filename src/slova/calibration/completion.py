@@ -38,6 +38,7 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     (array([[0.7  , 0.225, 0.075]]), array([0.]))
     """
     log_probs, ops = floating(log_probs, "log_probs")
+    log_probs = ops.clip(log_probs, None, 0.0)  # rounding may have put a certain class above
     classes = log_probs.shape[-1]
     top, index = ops.top(log_probs)
     equal = ops.log(ops.full(top, 1 / classes))
@@ -45,7 +46,7 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     if not none:
         top = ops.where(top < equal, equal, top)
     below = ops.put(
-        ops.clip(ops.minus(log_probs, ops.top(log_probs)[0]), -1e30, 0.0), index, ops.full(top, -float("inf"))
+        ops.clip(ops.minus(log_probs, ops.top(log_probs)[0]), -1e15, 0.0), index, ops.full(top, -float("inf"))
     )
     shares = ops.put(_shares(below, top, ops) + ops.log1mexp(top), index, top)
     filled = ops.where(top < equal, top + ops.full(log_probs, 0.0), shares)
@@ -59,7 +60,7 @@ def _shares(below: Array, top: Array, ops: Backend) -> Array:
     top.
 
     That sum falls with tau and is convex in it, so halving an interval of log tau finds tau to rounding."""
-    low, high = ops.full(top, -30.0), ops.full(top, 30.0)
+    low, high = ops.full(top, -60.0), ops.full(top, 30.0)
     odds = ops.log1mexp(top) - top  # log of (1 - top) / top, what sum exp(tau below) must be
     for _ in range(STEPS):
         middle = (low + high) / 2

@@ -4,20 +4,22 @@ validation set."""
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from slova.backend import Array, floating
 from slova.calibration.adam import paper_mixture
-from slova.calibration.mixture import Mixture, Points, best_likelihood, best_mixture
-from slova.calibration.pairs import Pairs, Which, check_rows
+from slova.calibration.mixture import LOG_EXPONENTS, Mixture, Points, best_likelihood, best_mixture
+from slova.calibration.pairs import Pairs, Which, check_rows, check_weight
 from slova.heads import NONE
 
 __all__ = ["ExponentialCalibration", "FitReport", "Loss", "SmallValidationWarning", "smoothed"]
 
 Loss = Literal["squared", "likelihood"]
+STEEPEST = np.exp(LOG_EXPONENTS[1])
+LEAST = 1e-30  # exponent, and one over the greatest: what float32 can hold
 RARE = 50  # hits or misses below which a map is guesswork: the share of the rarer is known to no better than 14 %
 
 
@@ -36,7 +38,7 @@ class FitReport:
     hits: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExponentialCalibration:
     """c(p) = sum_i weights_i p^exponents_i, applied to each probability by itself; strictly increasing, c(0) = 0, c(1)
     = sum of the weights.
@@ -48,7 +50,7 @@ class ExponentialCalibration:
 
     exponents: Array
     weights: Array
-    report: FitReport | None = field(default=None, compare=False)
+    report: FitReport | None = None
 
     elementwise: ClassVar[bool] = True
     order_preserving: ClassVar[bool] = True
@@ -59,13 +61,13 @@ class ExponentialCalibration:
         )
         if exponents.shape != weights.shape or exponents.ndim != 1 or not exponents.size:
             raise ValueError(f"wanted as many weights as exponents, got shapes {weights.shape} and {exponents.shape}")
-        if not (
-            np.isfinite(exponents).all() and exponents.min() > 0 and weights.min() > 0 and weights.sum() <= 1 + 1e-6
-        ):
-            raise ValueError(f"wanted positive exponents and weights of sum at most 1, got {exponents} and {weights}")
-        order = np.argsort(exponents)
-        object.__setattr__(self, "exponents", exponents[order])
-        object.__setattr__(self, "weights", weights[order])
+        if not (exponents.min() >= LEAST and exponents.max() <= 1 / LEAST):
+            raise ValueError(f"wanted exponents from {LEAST:g} to {1 / LEAST:g}, got {exponents}")
+        if not (weights.min() > 0 and weights.sum() <= 1 + 1e-6):
+            raise ValueError(f"wanted positive weights of sum at most 1, got {weights}")
+        exponents, group = np.unique(exponents, return_inverse=True)
+        object.__setattr__(self, "exponents", exponents)
+        object.__setattr__(self, "weights", np.bincount(group, weights))
         if isinstance(self.report, dict):  # as it comes out of a file, where nan is null
             known = {name: np.nan if number is None else number for name, number in self.report.items()}
             object.__setattr__(self, "report", FitReport(**known))
@@ -74,11 +76,12 @@ class ExponentialCalibration:
         """log c = alpha_0 log p + log sum_i beta_i p^(alpha_i - alpha_0), with alpha_0 the least: no term overflows,
         and the first never vanishes."""
         log_probs, ops = floating(log_probs, "log_probs")
-        exponents, weights = ops.like(self.exponents, log_probs), ops.like(self.weights, log_probs)
+        least, weights = ops.like(self.exponents[0], log_probs), ops.like(self.weights, log_probs)
+        excess = ops.like(self.exponents - self.exponents[0], log_probs)
         total = ops.full(log_probs, 0.0) + weights[0]
-        for i in range(1, len(exponents)):
-            total = total + weights[i] * ops.exp((exponents[i] - exponents[0]) * log_probs)
-        return ops.clip(exponents[0] * log_probs + ops.log(total), None, 0.0)
+        for i in range(1, len(excess)):
+            total = total + weights[i] * ops.exp(excess[i] * log_probs)
+        return ops.clip(least * log_probs + ops.log(total), None, 0.0)
 
     @classmethod
     def fit(
@@ -161,9 +164,8 @@ def _pairs(log_probs: Array, labels: Array, *, which: Which, none: str, weight: 
     known = labels != NONE
     if not known.any():
         raise ValueError(f"all {len(labels)} rows are labelled NONE and none='ignore' leaves nothing to fit")
-    return Pairs.of(
-        log_probs[known], labels[known], which=which, weight=None if weight is None else np.asarray(weight)[known]
-    )
+    weight = None if weight is None else check_weight(weight, labels)[known]
+    return Pairs.of(log_probs[known], labels[known], which=which, weight=weight)
 
 
 def smoothed(pairs: Pairs, *, window: float | None = None, points: int | None = 4000) -> Points:
@@ -188,7 +190,7 @@ def _check_possible(pairs: Pairs, at_most_one: bool) -> None:
         raise ValueError(
             "a label has probability 0, which no power of it can repair: its likelihood is 0; use loss='squared'"
         )
-    if not at_most_one and np.any((pairs.count - pairs.hits)[pairs.log_p == 0] > 0):
+    if not at_most_one and np.any((pairs.count - pairs.hits)[np.exp(STEEPEST * pairs.log_p) == 1] > 0):
         raise ValueError(
             "a wrong class has probability 1, and c(1) = 1 makes it impossible; use at_most_one=True or loss='squared'"
         )

@@ -13,7 +13,7 @@ from slova.calibration.pairs import Pairs, Which
 __all__ = ["HistogramBinning"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HistogramBinning:
     """Interior edges between bins, closed on the left, and one probability a bin. It ties all of a bin, and bins may
     fall out of order."""
@@ -26,16 +26,16 @@ class HistogramBinning:
 
     def __post_init__(self) -> None:
         edges, values = (np.asarray(numbers, np.float64).reshape(-1) for numbers in (self.edges, self.values))
-        if len(values) != len(edges) + 1 or np.any(np.diff(edges) <= 0) or values.min() < 0 or values.max() > 1:
+        if len(values) != len(edges) + 1 or not (values.min() >= 0 and values.max() <= 1 and _increasing(edges)):
             raise ValueError(f"wanted increasing edges and one more probability than edges, got {edges} and {values}")
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "values", values)
 
     def __call__(self, log_probs: Array) -> Array:
         log_probs, ops = floating(log_probs, "log_probs")
-        return ops.log(
-            ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), ops.exp(log_probs))]
-        )
+        probs = ops.exp(log_probs)
+        found = ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), probs)]
+        return ops.log(ops.where(probs == probs, found, probs))  # nan is in no bin
 
     @classmethod
     def fit(
@@ -60,7 +60,13 @@ class HistogramBinning:
 
 
 def _equal_mass(probs: Array, count: Array, bins: int) -> Array:
-    """Edges at the probabilities where each further share of the pairs begins."""
+    """Edges where each further share of the pairs begins, halfway to the probability before, so that rounding in
+    another dtype moves no pair to another bin."""
     starts = np.cumsum(count) - count
     first = np.searchsorted(starts, np.arange(1, bins) / bins * count.sum() - 1e-9)
-    return np.unique(probs[first[first < len(probs)]])
+    first = first[first < len(probs)]
+    return np.unique((probs[first - 1] + probs[first]) / 2)
+
+
+def _increasing(edges: Array) -> bool:
+    return bool(np.isfinite(edges).all() and np.all(np.diff(edges) > 0))

@@ -14,7 +14,7 @@ from slova.calibration.pairs import Pairs, Which
 __all__ = ["IsotonicCalibration"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class IsotonicCalibration:
     """Linear between increasing knots (probabilities), constant outside them. It ties what lies on a flat stretch, and
     can say 0 and 1."""
@@ -27,7 +27,7 @@ class IsotonicCalibration:
 
     def __post_init__(self) -> None:
         knots, values = (np.atleast_1d(np.asarray(numbers, np.float64)) for numbers in (self.knots, self.values))
-        if knots.shape != values.shape or knots.ndim != 1 or np.any(np.diff(knots) <= 0) or np.any(np.diff(values) < 0):
+        if knots.shape != values.shape or knots.ndim != 1 or not knots.size or not _increasing(knots, values):
             raise ValueError(f"wanted increasing knots and as many values that do not fall, got {knots} and {values}")
         if not (knots[0] >= 0 and knots[-1] <= 1 and values[0] >= 0 and values[-1] <= 1):
             raise ValueError(f"knots and values are probabilities, got {knots} and {values}")
@@ -41,9 +41,7 @@ class IsotonicCalibration:
             return ops.full(log_probs, 0.0) + ops.log(values[0])
         probs = ops.exp(log_probs)
         after = ops.clip(ops.locate(knots, probs), 1, len(knots) - 1)
-        width = ops.clip(
-            knots[after] - knots[after - 1], 1e-45, None
-        )  # in float32 two knots can become one: no 0 / 0 there
+        width = ops.clip(knots[after] - knots[after - 1], 1e-30, None)  # in float32 two knots can become one: no 0 / 0
         share = ops.clip((probs - knots[after - 1]) / width, 0.0, 1.0)
         return ops.log(values[after - 1] + share * (values[after] - values[after - 1]))
 
@@ -58,3 +56,7 @@ class IsotonicCalibration:
         knots = np.exp(pairs.log_p[ends])
         new = np.append(True, np.diff(knots) > 0)  # different logs can have the same probability
         return cls(knots[new], np.clip(found.x[ends][new], 0.0, 1.0))
+
+
+def _increasing(knots: Array, values: Array) -> bool:
+    return bool(np.all(np.diff(knots) > 0) and np.all(np.diff(values) >= 0))

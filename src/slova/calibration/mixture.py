@@ -18,11 +18,12 @@ An exponent of infinity stands for the zero function: with it the weights of the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Mixture", "Points", "Vector", "best_likelihood", "best_mixture"]
+__all__ = ["LOG_EXPONENTS", "Mixture", "Points", "Vector", "best_likelihood", "best_mixture"]
 
 Vector = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ LOG_EXPONENTS = (-20.0, 20.0)  # the range in which the paper starts its exponen
 GRID_STEP = 0.4  # of log alpha; p^alpha hardly changes in shape over such a step
 CELLS = 256
 ROUNDS = 12
-TOLERANCE = 1e-7  # of the gap, relative to the error
+TOLERANCE = 1e-7  # of the gap, relative to the error; of a last step's gain it is the square
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Mixture:
     gap: float = np.nan
 
     def at(self, t: Vector) -> Vector:
-        return np.asarray(_powers(t, self.exponents) @ self.weights)
+        return np.asarray(self.weights @ _powers(t, self.exponents))
 
 
 def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
@@ -92,7 +93,7 @@ def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tole
     """Polish, look for a better exponent, and again until the gap is a small share of the error."""
     best = mixture
     for _ in range(ROUNDS):
-        mixture = _polish(mixture, points, tolerance / 100)
+        mixture = _polish(mixture, points, tolerance**2)
         steepest, gap = _descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
         best = replace(mixture, error=_error(mixture, points), gap=gap)
         if gap <= tolerance * best.error or gap <= 1e-14:
@@ -102,10 +103,11 @@ def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tole
 
 
 def _powers(t: Vector, exponents: Vector) -> Vector:
-    """p^alpha (points, exponents); 0 for an infinite exponent."""
-    powers = np.exp(-t[:, None] * np.where(np.isinf(exponents), 0.0, exponents))
-    powers[:, np.isinf(exponents)] = 0.0
-    return np.asarray(powers)
+    """p^alpha (exponents, points); 0 for an infinite exponent."""
+    powers = np.multiply.outer(np.where(np.isinf(exponents), 0.0, -exponents), t)
+    np.exp(powers, out=powers)
+    powers[np.isinf(exponents)] = 0.0
+    return powers
 
 
 def _finite(points: Points) -> Points:
@@ -145,7 +147,7 @@ def _on_exponents(points: Points, exponents: Vector) -> Mixture:
     simplex is, up to scale, the non-negative least-squares solution of [E - b 1'; 1'] beta = [0; 1]."""
     from scipy.optimize import nnls
 
-    offsets = (_powers(points.t, exponents) - points.target[:, None]) * np.sqrt(points.weight)[:, None]
+    offsets = ((_powers(points.t, exponents) - points.target) * np.sqrt(points.weight)).T
     wanted = np.append(np.zeros(len(offsets)), 1.0)
     weights, _ = nnls(np.vstack([offsets, np.ones(len(exponents))]), wanted)
     return _merge(exponents, weights, GRID_STEP / 2)
@@ -166,54 +168,58 @@ def _merge(exponents: Vector, weights: Vector, within: float) -> Mixture:
 
 def _polish(mixture: Mixture, points: Points, tolerance: float) -> Mixture:
     """Damped Newton steps in (log alpha, beta), the weights kept on the simplex, until a step gains next to nothing."""
-    damping, error = 1e-3, _error(mixture, points)
+    damping, here = 1e-4, _local(mixture, points)
     for _ in range(30):
-        trial = _step(mixture, points, damping)
-        value = _error(trial, points)
-        if value >= error:
+        trial = _step(mixture, here, damping)
+        there = _local(trial, points)
+        gain = here.error - there.error
+        if gain > 0:
+            mixture, here, damping = trial, there, damping / 10
+        else:
             damping *= 10
-            if damping > 1e3:
-                break
-            continue
-        small = error - value <= tolerance * error
-        mixture, error, damping = trial, value, damping / 10
-        if small:
+        if damping > 1e3 or abs(gain) <= tolerance * here.error:
             break
     return mixture
 
 
-def _step(mixture: Mixture, points: Points, damping: float) -> Mixture:
-    """One damped Newton step; the log of an exponent moves by at most one, and a weight that would turn negative is
-    dropped."""
+class _Local(NamedTuple):
+    """The error at a mixture, and half its gradient and Hessian in (log alpha, beta)."""
+
+    error: float
+    gradient: Vector
+    hessian: Vector
+
+
+def _local(mixture: Mixture, points: Points) -> _Local:
+    """What one weight gains the largest one loses, so that the weights keep their sum."""
+    weights, largest, terms = mixture.weights[:, None], int(mixture.weights.argmax()), len(mixture.weights)
+    rate = np.multiply.outer(np.where(np.isinf(mixture.exponents), 0.0, mixture.exponents), points.t)
+    powers = _powers(points.t, mixture.exponents)
+    slopes = -rate * powers  # of each power in its log exponent
+    jacobian = np.concatenate([weights * slopes, powers - powers[largest]])
+    off = mixture.weights @ powers - points.target
+    residual = points.weight * off
+    hessian = (points.weight * jacobian) @ jacobian.T
+    own = np.arange(terms)
+    hessian[own, own] += mixture.weights * ((slopes * (1 - rate)) @ residual)
+    mixed = np.diag(slopes @ residual)
+    mixed[largest] -= mixed[largest, largest]
+    hessian[:terms, terms:] += mixed
+    hessian[terms:, :terms] += mixed.T
+    return _Local(float(residual @ off), jacobian @ residual, hessian)
+
+
+def _step(mixture: Mixture, here: _Local, damping: float) -> Mixture:
+    """One damped Newton step; the log of an exponent moves by at most one, a weight that would turn negative is dropped."""
     terms, infinite = len(mixture.weights), np.isinf(mixture.exponents)
-    gradient, hessian = _derivatives(mixture, points)
-    scale = np.maximum(
-        np.abs(np.diag(hessian)), 1e-14 * np.abs(hessian).max() + 1e-300
-    )  # not singular where nothing counts
-    change = np.linalg.solve(hessian + np.diag(damping * scale + 1e-12 * scale.max()), -gradient)
+    scale = np.abs(np.diag(here.hessian))
+    scale = np.maximum(scale, 1e-12 * scale.max() + 1e-300)  # not singular where nothing counts
+    change = np.linalg.solve(here.hessian + np.diag(damping * scale + 1e-12 * scale.max()), -here.gradient)
     logs = np.log(np.where(infinite, 1.0, mixture.exponents)) + np.clip(change[:terms], -1, 1)
     exponents = np.where(infinite, np.inf, np.exp(np.clip(logs, *LOG_EXPONENTS)))
     weights = mixture.weights + change[terms:]
     weights[int(mixture.weights.argmax())] -= change[terms:].sum()
     return _merge(exponents, weights, 1e-3)
-
-
-def _derivatives(mixture: Mixture, points: Points) -> tuple[Vector, Vector]:
-    """Gradient and Hessian of half the error in (log alpha, beta); what one weight gains the largest one loses."""
-    weights, largest, terms = mixture.weights, int(mixture.weights.argmax()), len(mixture.weights)
-    rate = points.t[:, None] * np.where(np.isinf(mixture.exponents), 0.0, mixture.exponents)
-    powers = _powers(points.t, mixture.exponents)
-    slopes = -rate * powers  # of each power in its log exponent
-    jacobian = np.hstack([weights * slopes, powers - powers[:, [largest]]])
-    residual = points.weight * (powers @ weights - points.target)
-    hessian = jacobian.T @ (points.weight[:, None] * jacobian)
-    own = np.arange(terms)
-    hessian[own, own] += weights * (residual @ (slopes * (1 - rate)))
-    mixed = np.diag(residual @ slopes)
-    mixed[largest] -= mixed[largest, largest]
-    hessian[:terms, terms:] += mixed
-    hessian[terms:, :terms] += mixed.T
-    return residual @ jacobian, hessian
 
 
 def _descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
@@ -222,9 +228,9 @@ def _descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bo
     grid, at_most_one = space
     logs = np.linspace(np.log(grid[0]), np.log(grid[-1]), 4 * len(grid))
     cells = _compress(Points(t, np.sign(slope), np.abs(slope) + 1e-300))
-    lowest = np.exp(_lowest(logs, (cells.weight * cells.target) @ _powers(cells.t, np.exp(logs))))
+    lowest = np.exp(_lowest(logs, _powers(cells.t, np.exp(logs)) @ (cells.weight * cells.target)))
     found = np.append(mixture.exponents, np.append(lowest, np.inf) if at_most_one else lowest)
-    measured = slope @ _powers(t, found)
+    measured = _powers(t, found) @ slope
     here = float(measured[: len(mixture.weights)] @ mixture.weights)
     return found[[int(measured.argmin())]], here - float(measured.min())
 

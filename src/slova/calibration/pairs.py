@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slova.backend import Array, to_numpy
 from slova.heads import NONE
 
-__all__ = ["Pairs", "Which", "check_rows"]
+__all__ = ["Pairs", "Which", "check_rows", "check_weight"]
 
 Vector = NDArray[np.float64]
 Which = Literal["all", "top"]
@@ -34,9 +34,12 @@ class Pairs:
     def of(cls, log_probs: Array, labels: Array, *, which: Which = "all", weight: Array | None = None) -> Pairs:
         """The pairs of a validation set; `weight` (one number a row) counts a row that often."""
         log_probs, labels = check_rows(log_probs, labels)
-        values, hits = _pair(log_probs, labels, which)
-        count = None if weight is None else np.repeat(_check_weight(weight, labels), values.size // labels.size)
-        return cls.merge(values, hits, count)
+        if weight is None:
+            return cls.merge(*_pair(log_probs, labels, which))
+        weight = check_weight(weight, labels)
+        counts = weight > 0
+        values, hits = _pair(log_probs[counts], labels[counts], which)
+        return cls.merge(values, hits, np.repeat(weight[counts], values.size // int(counts.sum())))
 
     @classmethod
     def merge(cls, log_p: Vector, hits: Array, count: Vector | None = None) -> Pairs:
@@ -61,6 +64,8 @@ class Pairs:
         window = max(1.0, total // 100) if window is None else float(window)
         if not 0 < window <= total:
             raise ValueError(f"the window must hold between 0 and {total:g} pairs, got {window:g}")
+        if points is not None and points < 1:
+            raise ValueError(f"wanted at least one point, got {points}")
         every = int(total - window) + 1
         start = np.linspace(0.0, total - window, every if points is None else min(points, every))
         ranks = np.append(0.0, np.cumsum(self.count))
@@ -98,7 +103,7 @@ def check_rows(
     return log_probs.astype(np.float32) if log_probs.dtype.itemsize == 2 else log_probs, labels.astype(np.int64)
 
 
-def _check_weight(weight: Array, labels: NDArray[np.int64]) -> Vector:
+def check_weight(weight: Array, labels: NDArray[np.int64]) -> Vector:
     weight = to_numpy(weight).astype(np.float64)
     if weight.shape != labels.shape:
         raise ValueError(f"weight {weight.shape} does not match labels {labels.shape}")

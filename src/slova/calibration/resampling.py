@@ -48,8 +48,11 @@ def map_interval(
     log_probs, labels = check_rows(log_probs, labels)
     if not (0 < level < 1 and resamples >= 2):
         raise ValueError(f"wanted a level in (0, 1) and at least 2 resamples, got {level} and {resamples}")
+    at = np.asarray(at, np.float64)
+    if not np.all((at >= 0) & (at <= 1)):
+        raise ValueError(f"wanted probabilities to look at, got {at}")
     with np.errstate(divide="ignore"):
-        places = np.log(np.asarray(at, np.float64))
+        places = np.log(at)
     generator = np.random.default_rng(seed)
     curves = [_curve(fit, log_probs, labels, places, generator) for _ in range(resamples)]
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -63,4 +66,4 @@ def _curve(fit: Fit, log_probs: Array, labels: Array, places: Array, generator: 
         fitted = fit(log_probs[rows], labels[rows])
     if not fitted.elementwise:
         raise TypeError(f"{type(fitted).__name__} maps rows, not single probabilities, and has no curve")
-    return np.exp(fitted(places))
+    return np.exp(fitted(places[..., None])[..., 0])

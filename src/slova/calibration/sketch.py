@@ -47,8 +47,9 @@ class PairSketch(Mergeable):
     @property
     def pairs(self) -> Pairs:
         seen = np.flatnonzero(self.count)[::-1]
+        mean = self.total[seen] / self.count[seen]
         with np.errstate(divide="ignore"):
-            log_p = np.log(self.total[seen] / self.count[seen])
+            log_p = np.where(mean > 1e-300, np.log(mean), -_middle(seen))  # e^-t may be too small for a number
         return Pairs(np.minimum(log_p, 0.0), self.count[seen], self.hits[seen])
 
 
@@ -74,3 +75,9 @@ def _cells(log_probs: Array) -> Array:
     place = (octave - (LOWEST + 1)) * PER_OCTAVE + ((mantissa - 0.5) * (2 * PER_OCTAVE)).astype(np.int32)
     place = np.where(t < 2.0**LOWEST, -1, place) + 1
     return np.where(np.isneginf(log_probs), CELLS - 1, place)
+
+
+def _middle(cell: Array) -> Array:
+    """The t in the middle of a cell, infinite for p = 0."""
+    octave, step = np.divmod(cell - 1, PER_OCTAVE)
+    return np.where(cell == CELLS - 1, np.inf, np.ldexp(1 + (step + 0.5) / PER_OCTAVE, LOWEST + octave))

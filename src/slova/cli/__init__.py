@@ -1,0 +1,135 @@
+"""The command line: `slova fit | score | metrics | demo`, for logits and labels that lie in files.
+
+Data go to stdout and everything else to stderr. An error is one sentence and exit code 2, an interrupt exit code 130;
+either way what an output file held before is still there. What a command needs is imported when it runs: asking for
+help costs nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from slova.cli.terminal import Program, version
+
+__all__ = ["main"]
+
+FILE = click.Path(path_type=Path)
+SHARE = click.FloatRange(0.0, 1.0)
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout; an infinite number is null.")
+labels_file = click.option(
+    "--labels", type=FILE, help="The file of the labels, if not in the same file (always for npy)."
+)
+batch_size = click.option(
+    "--batch-size",
+    "size",
+    type=click.IntRange(1),
+    metavar="ROWS",
+    help="Rows at a time.  [65,536; fewer with more than 32 classes]",
+)
+heads = click.Choice(["slova", "ova", "softmax"])
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version(), prog_name="slova")
+def main() -> None:
+    """Classifiers that say "I don't know" and mean it: calibrate logits, score them, measure them.
+
+    Files are npz (arrays logits, labels), npy, csv (columns logit_0, ..., label) or parquet; the label -1 means none
+    of the classes.
+    """
+
+
+@main.command()
+@click.argument("logits", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="The scorer file to write, for example map.slova.")
+@labels_file
+@click.option("--head", type=heads, default="slova", show_default=True, help="How logits become probabilities.")
+@click.option(
+    "--map",
+    "map_name",
+    type=click.Choice(["exponential", "temperature", "isotonic", "beta", "histogram", "none"]),
+    default="exponential",
+    show_default=True,
+    help="What calibrates the probabilities.",
+)
+@click.option(
+    "--pairs", type=click.Choice(["all", "top"]), help="Fit to all classes of a row, or to its top class.  [all]"
+)
+@click.option(
+    "--loss", type=click.Choice(["squared", "likelihood"]), help="What the exponential map minimises.  [squared]"
+)
+@click.option("--at-most-one", is_flag=True, help="The exponential map may make less than 1 of a probability of 1.")
+@click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
+@click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential map, or none); two passes.")
+@batch_size
+@as_json
+def fit(**options: Any) -> None:
+    """Fit a scorer to validation LOGITS and their labels.
+
+    Example: slova fit val.npz -o map.slova
+    """
+    from slova.cli.fit import FitOptions, run
+
+    run(FitOptions(**options))
+
+
+@main.command()
+@click.argument("logits", type=FILE)
+@click.option("--map", "map_file", type=FILE, required=True, help="The scorer file that `slova fit` wrote.")
+@click.option(
+    "-o", "--output", type=FILE, default="-", help="A csv, npz, npy or parquet file; - is csv on stdout.  [-]"
+)
+@click.option("--reject", type=SHARE, help="Answer -1 where the confidence is below this.")
+@click.option(
+    "--risk", type=SHARE, help="Reject so that at most this share of the answers is wrong, with a certainty of 95 %."
+)
+@click.option("--coverage", type=SHARE, help="Reject so that at least this share of the validation rows is answered.")
+@batch_size
+@as_json
+def score(**options: Any) -> None:
+    """Turn LOGITS into label, confidence, P(none) and P(several).
+
+    Example: slova score test.npz --map map.slova --risk 0.05 -o out.parquet
+    """
+    from slova.cli.score import ScoreOptions, run
+
+    run(ScoreOptions(**options))
+
+
+@main.command()
+@click.argument("logits", type=FILE)
+@labels_file
+@click.option(
+    "--map", "map_file", type=FILE, help="The scorer file that `slova fit` wrote; without it nothing is calibrated."
+)
+@click.option("--head", type=heads, help="How logits become probabilities, if there is no --map.  [slova]")
+@click.option("--ood", type=FILE, help="Logits of out-of-distribution inputs, to be told from these.")
+@batch_size
+@as_json
+def metrics(**options: Any) -> None:
+    """Measure accuracy and calibration on LOGITS with labels.
+
+    Example: slova metrics test.npz --map map.slova --ood ood.npz
+    """
+    from slova.cli.metrics import MetricsOptions, run
+
+    run(MetricsOptions(**options))
+
+
+@main.command()
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split, the networks and the noise."
+)
+@click.option("--risk", type=SHARE, default=0.05, show_default=True, help="The share of errors to promise.")
+@as_json
+def demo(seed: int, risk: float, as_json: bool) -> None:
+    """Train on digits, and compare softmax, one-vs-all and SLOVA on shifted and foreign images.
+
+    Example: slova demo --seed 1
+    """
+    from slova.cli.demo import run
+
+    run(seed, risk, as_json)

@@ -1,0 +1,63 @@
+"""`slova score`: a file of logits, block by block, to a file of label, confidence, P(none) and P(several)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from slova.cli.files import check_output, load_scorer
+from slova.cli.terminal import print_json, tracked
+from slova.heads import NONE
+from slova.scorer import Scorer
+from slova.tables import Table, created
+
+__all__ = ["ScoreOptions", "run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions:
+    logits: Path
+    map_file: Path
+    output: Path
+    reject: float | None
+    risk: float | None
+    coverage: float | None
+    size: int | None
+    as_json: bool
+
+
+def run(options: ScoreOptions) -> None:
+    if options.as_json and str(options.output) == "-":
+        raise click.UsageError("--json and -o - both want stdout: name an output file")
+    check_output(options.output, options.logits, options.map_file)
+    scorer = load_scorer(options.map_file)
+    reject = _threshold(scorer, options)
+    rows, rejected = _score(scorer, reject, options)
+    if options.as_json:
+        print_json({"output": str(options.output), "rows": rows, "reject": reject, "rejected": rejected})
+    else:
+        click.echo(f"{rows:,} rows, {rejected:,} of them rejected (confidence below {reject:.6g})", err=True)
+
+
+def _threshold(scorer: Scorer, options: ScoreOptions) -> float:
+    given = [name for name in ("reject", "risk", "coverage") if getattr(options, name) is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"wanted one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
+    if options.risk is None and options.coverage is None:
+        return options.reject or 0.0
+    return scorer.threshold(risk=options.risk, coverage=options.coverage)
+
+
+def _score(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, int]:
+    """How many rows were written, and how many of them rejected."""
+    rows = rejected = 0
+    blocks = Table(options.logits, size=options.size).blocks(classes=scorer.classes)
+    with created(options.output) as write:
+        for block in tracked(blocks, "scoring"):
+            prediction = scorer.predict(block.logits, reject=reject)
+            write({name: np.asarray(column) for name, column in prediction._asdict().items()})
+            rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
+    return rows, rejected

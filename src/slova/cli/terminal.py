@@ -1,0 +1,127 @@
+"""What every command does with a terminal: errors and warnings in a sentence, exit codes, progress, tables, JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from slova.tables import Block
+
+__all__ = ["Program", "aligned", "print_json", "progress", "tracked", "version"]
+
+WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
+
+
+class Program(click.Group):
+    """A group of commands that ends with an exit code and never with a traceback for what a user can put right."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        extra["standalone_mode"] = False
+        try:
+            with _warnings_in_a_line(), _ending_well_on_sigterm():
+                code = super().main(*args, **extra)
+            sys.exit(code if isinstance(code, int) else 0)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+        except click.ClickException as error:
+            _fail(error.format_message())
+        except OSError as error:
+            _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except MemoryError as error:
+            _fail(f"out of memory: {error}; try a smaller --batch-size, or fit --stream")
+        except (ValueError, TypeError) as error:
+            _fail(str(error))
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"slova: error: {' '.join(message.split())}", err=True)
+    sys.exit(WRONG)
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """The library's warnings as a line each; those of other kinds are left as they are."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, UserWarning):
+                click.echo(f"slova: warning: {message}", err=True)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.filterwarnings("always", category=UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextlib.contextmanager
+def _ending_well_on_sigterm() -> Iterator[None]:
+    """A polite kill unwinds, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def version() -> str:
+    try:
+        return metadata.version("slova")
+    except metadata.PackageNotFoundError:
+        return "unknown (not installed)"
+
+
+@contextlib.contextmanager
+def progress(label: str) -> Iterator[Callable[[float], None]]:
+    """A function to tell the share that is done; a bar on stderr shows it where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda share: None
+        return
+    with click.progressbar(length=1000, label=label, file=sys.stderr) as bar:
+        yield lambda share: bar.update(round(1000 * share) - bar.pos)
+
+
+def tracked(blocks: Iterable[Block], label: str) -> Iterator[Block]:
+    with progress(label) as tell:
+        for block in blocks:
+            yield block
+            tell(block.done)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Columns two spaces apart: the first to the left, the others, which are numbers, to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ([_cell(*cell) for cell in zip(range(len(widths)), row, widths, strict=True)] for row in rows)
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _cell(column: int, text: str, width: int) -> str:
+    return text.rjust(width) if column else text.ljust(width)
+
+
+def print_json(content: Any) -> None:
+    click.echo(json.dumps(_finite(content), allow_nan=False))
+
+
+def _finite(content: Any) -> Any:
+    """The same with None for numbers that JSON does not know."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

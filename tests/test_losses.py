@@ -1,0 +1,128 @@
+"""One-vs-all losses are what the heads say, with the gradients of the sigmoid, in every reduction."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
+
+from slova.heads import NONE, log_none, log_slova
+from slova.losses import init_bias, multilabel_loss, ova_loss
+
+REDUCTIONS = ["mean", "sum", "none"]
+
+
+def batch(*shape, classes=6, seed=0, dtype=torch.float64, scale=3.0):
+    generator = torch.Generator().manual_seed(seed)
+    logits = scale * torch.randn(*shape, classes, generator=generator, dtype=dtype)
+    return logits, torch.randint(NONE, classes, shape, generator=generator)
+
+
+def targets_of(labels, classes):
+    return one_hot(labels + 1, classes + 1)[..., 1:].double()
+
+
+def test_the_loss_is_minus_the_log_of_slova_at_the_label_and_of_none_for_none():
+    logits, labels = batch(500)
+    own = log_slova(logits).gather(-1, labels.clamp(min=0)[:, None])[:, 0]
+    wanted = torch.where(labels == NONE, log_none(logits), own)
+    torch.testing.assert_close(ova_loss(logits, labels, reduction="none"), -wanted, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (2, 3), (0,)])
+def test_the_loss_takes_any_batch_shape(shape):
+    logits, labels = batch(*shape)
+    losses = ova_loss(logits, labels, reduction="none")
+    assert losses.shape == shape
+    assert ova_loss(logits, labels, reduction="sum") == pytest.approx(float(losses.sum()))
+
+
+def test_the_mean_is_k_times_the_mean_binary_cross_entropy():
+    logits, labels = batch(64)
+    mean = binary_cross_entropy_with_logits(logits, targets_of(labels, 6))
+    assert float(ova_loss(logits, labels)) == pytest.approx(6 * float(mean), rel=1e-13)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_the_multilabel_loss_of_one_label_or_none_is_the_ova_loss(reduction):
+    logits, labels = batch(64)
+    weight = torch.rand(64, dtype=torch.float64)
+    for w in (None, weight):
+        left = ova_loss(logits, labels, weight=w, reduction=reduction)
+        right = multilabel_loss(logits, targets_of(labels, 6), weight=w, reduction=reduction)
+        torch.testing.assert_close(left, right, rtol=1e-13, atol=1e-15)
+
+
+def test_soft_targets_mix_the_losses_of_hard_ones():
+    logits, _ = batch(10)
+    ones, zeros = (multilabel_loss(logits, torch.full_like(logits, value), reduction="none") for value in (1.0, 0.0))
+    mixed = multilabel_loss(logits, torch.full_like(logits, 0.3), reduction="none")
+    torch.testing.assert_close(mixed, 0.3 * ones + 0.7 * zeros)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_whole_weights_repeat_rows(reduction):
+    logits, labels = batch(20)
+    weight = torch.arange(20) % 4
+    repeated = ova_loss(logits.repeat_interleave(weight, 0), labels.repeat_interleave(weight), reduction=reduction)
+    torch.testing.assert_close(ova_loss(logits, labels, weight=weight, reduction=reduction), repeated)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("level", [0.0, 1.0, 20.0, 100.0, 1e4])
+def test_the_gradient_is_sigmoid_minus_target_at_any_logit(level, dtype):
+    signs = torch.tensor([[1, -1, 1], [-1, 1, 1], [-1, -1, -1]], dtype=dtype)
+    logits, labels = (level * signs).requires_grad_(), torch.tensor([0, 2, NONE])
+    ova_loss(logits, labels, reduction="sum").backward()
+    wanted = logits.detach().sigmoid() - targets_of(labels, 3).to(dtype)
+    torch.testing.assert_close(logits.grad, wanted, rtol=4 * torch.finfo(dtype).eps, atol=torch.finfo(dtype).eps)
+    if level >= 100:
+        assert torch.equal(logits.grad, wanted)
+
+
+def test_the_derivatives_are_right():
+    logits, labels = batch(4, classes=3)
+    logits[0] = 0.0
+    logits.requires_grad_()
+    assert torch.autograd.gradcheck(lambda f: ova_loss(f, labels), logits)
+    assert torch.autograd.gradcheck(lambda f: multilabel_loss(f, targets_of(labels, 3)), logits)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_gives_a_float32_loss_under_autocast_too(dtype):
+    logits, labels = batch(32, dtype=torch.float32, classes=2000)
+    half = logits.to(dtype)
+    wanted = ova_loss(half.double(), labels)
+    for autocast in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+            found = ova_loss(half, labels)
+            also = multilabel_loss(half, targets_of(labels, 2000).to(dtype))
+        assert found.dtype == also.dtype == torch.float32
+        assert float(found) == pytest.approx(float(wanted), rel=1e-6)
+        assert float(also) == pytest.approx(float(wanted), rel=1e-6)
+
+
+def test_the_loss_compiles_to_one_graph():
+    logits, labels = batch(8)
+    torch._dynamo.reset()
+    compiled = torch.compile(ova_loss, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(logits, labels), ova_loss(logits, labels))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
+def test_labels_can_be_any_integers(dtype):
+    logits, labels = batch(30)
+    labels = labels.clamp(min=0)
+    assert torch.equal(ova_loss(logits, labels.to(dtype)), ova_loss(logits, labels))
+
+
+@pytest.mark.parametrize("classes", [1, 2, 10, 1000])
+def test_training_starts_from_an_even_chance_among_the_classes(classes):
+    layer = init_bias(nn.Linear(4, classes))
+    wanted = 0.5 if classes == 1 else 1 / classes
+    np.testing.assert_allclose(layer.bias.sigmoid().detach(), wanted, rtol=1e-5)
+    assert layer.bias.requires_grad
+    loss = ova_loss(layer(torch.zeros(1, 4)), torch.tensor([0]))
+    assert float(loss) < classes * math.log(2) + 1e-6
