@@ -3,8 +3,9 @@ DataLoaders."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -37,7 +38,9 @@ def logits_of(output: Any) -> Tensor:
 def shown(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
     """The stream with a progress bar on standard error: on a terminal, or when asked for."""
     show = sys.stderr.isatty() if progress is None else progress
-    length = len(stream) if isinstance(stream, Sized) else None
+    length = None
+    with contextlib.suppress(TypeError):  # a stream without a length has a bar without an end
+        length = len(stream)  # type: ignore[arg-type]
     with click.progressbar(stream, length=length, label=label, file=sys.stderr, hidden=not show) as bar:
         yield from bar
 

@@ -76,9 +76,10 @@ class Classifier(nn.Module):
         if none_inputs is not None:
             more, _ = _collect(network, none_inputs, batch_size, progress, labelled=False)
             logits, labels = torch.cat([logits, more]), torch.cat([labels, torch.full((len(more),), NONE)])
+        scorer = Scorer.fit(logits, labels, head=head, calibrate=calibrate, rescale=rescale)
         if head is read_slova and not rescale:
             _warn_if_softmax(logits.numpy(), labels.numpy())
-        return cls(network, Scorer.fit(logits, labels, head=head, calibrate=calibrate, rescale=rescale), names=names)
+        return cls(network, scorer, names=names)
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
         return self._scorer()(logits_of(self.network(*inputs, **named)))

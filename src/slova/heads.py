@@ -61,6 +61,7 @@ def read_slova(logits: Array) -> Readout:
 
 
 def log_softmax(logits: Array) -> Array:
+    """log of softmax: what SLOVA becomes once it is known that exactly one class says yes."""
     logits, ops = floating(logits, "logits")
     shifted = ops.minus(logits, ops.top(logits)[0])
     return shifted - ops.logsumexp(shifted)[..., None]

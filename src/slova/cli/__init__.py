@@ -123,7 +123,7 @@ def metrics(**options: Any) -> None:
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split, the networks and the noise."
 )
-@click.option("--risk", type=SHARE, default=0.05, show_default=True, help="The share of errors to promise.")
+@click.option("--risk", type=SHARE, default=0.02, show_default=True, help="The share of errors to promise.")
 @as_json
 def demo(seed: int, risk: float, as_json: bool) -> None:
     """Train on digits, and compare softmax, one-vs-all and SLOVA on shifted and foreign images.

@@ -5,8 +5,8 @@ A model may answer with `decision_function` or with `predict_proba`. Asked for "
     a binary member answers with its decision function if that is the log-odds of its predict_proba (logistic
         regression, gradient boosting), else with the logit of predict_proba (random forest), else with its
         decision function (linear SVM);
-    a prefit model of K columns with its decision function, else with the logit of predict_proba. For a predict_proba
-        that was normalised over the classes, as most are, no longer says "none" or "several".
+    a prefit model of K columns with its decision function, else with the logit of predict_proba: one that was
+        normalised over the classes, as most are, no longer says "none" or "several".
 
 Log-odds do not saturate. A predict_proba of exactly 0 or 1 does, and counts as the machine's epsilon away from it.
 A decision function that is not log-odds has any scale, so an affine map of it is fitted with the calibration.
@@ -84,9 +84,7 @@ class Columns:
         columns = np.column_stack([-columns, columns]) if columns.ndim == 1 else columns
         if columns.shape[1] != self.classes:
             what = f"{type(self.model).__name__}.{self.answer.method}"
-            raise ValueError(
-                f"{what} gives {columns.shape[1]} columns, wanted one for each of its {self.classes} classes"
-            )
+            raise ValueError(f"{what} gives {columns.shape[1]} columns, wanted one for each of {self.classes} classes")
         return columns
 
 

@@ -1,43 +1,29 @@
-"""SLOVA for scikit-learn: `SlovaClassifier(estimator)` says a label, how sure it is of it, and "none of these".
-
-    classifier = SlovaClassifier(LogisticRegression(), reject_threshold=0.8, none_label="unknown").fit(X, y)
-    classifier.predict(X)          # labels, and "unknown" where the confidence is below 0.8
-    classifier.confidence(X)       # calibrated P(the label is right)
-    classifier.none_proba(X)       # P(none of the classes)
-
-numpy in, numpy out; X may be whatever the estimator takes: arrays, sparse matrices, data frames.
-"""
+"""The scikit-learn estimator: what a user calls, in the order in which it happens."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slova.calibration import complete
-from slova.heads import log_ova
+from slova.heads import read_ova
 from slova.scorer import Prediction
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
-    from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
-except ImportError as error:
-    raise ImportError('slova.sklearn needs scikit-learn 1.6 or later: pip install "slova[sklearn]"') from error
-
-from slova.sklearn_held_out import Evidence, Held, fit_scorer, held_out, splits
-from slova.sklearn_labels import answerable, classes_of, encoded
-from slova.sklearn_members import Columns, Labels, Logits, Members, Weight, fit_members, start_members
+from slova.sklearn.contract import answerable, checked_weight, classes_of, completed, encoded
+from slova.sklearn.held_out import Evidence, Held, fit_scorer, held_out, splits
+from slova.sklearn.members import Columns, Labels, Logits, Weight, fit_members, start_members
 
 __all__ = ["SlovaClassifier"]
 
 Probs = NDArray[np.float64]
-LEAD = 1e-6  # the share by which a label less probable than 1/K leads its row of predict_proba, whose argmax it must be
 
 
 def _can_stream(classifier: SlovaClassifier) -> bool:
@@ -48,20 +34,17 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One binary model per class, read as "this class and no other" and calibrated on rows its models had not seen.
 
     `estimator`: cloned once per class, for two classes too: one model cannot tell "none" from "several". None is a
-        logistic regression. Or a fitted model of K columns: in a `FrozenEstimator`, which survives cloning, or with
-        cv="prefit".
+        logistic regression. Or a fitted model of K columns: in a `FrozenEstimator`, or, not to clone, with cv="prefit".
     `cv`: a number of folds, a splitter, or splits. Rows are scored out of fold to fit the calibration map; the members
         kept are fitted on all rows, so that prediction costs K models and not K times the folds. With a fitted model
         nothing is split: the rows given to `fit` calibrate it, and it must not have seen them.
-    `response_method`: "auto", "decision_function" or "predict_proba"; `slova.sklearn_members` says what "auto" takes.
+    `response_method`: "auto", "decision_function" or "predict_proba"; `slova.sklearn.members` says what "auto" takes.
     `reject_threshold`: the confidence below which `predict` gives `none_label`; None never rejects.
     `none_label`: of the kind of the labels, and none of the classes. Training rows that have it belong to no class:
         every member learns to refuse them, and P(none) is calibrated on them.
 
     After fitting: `classes_`, `members_` (.logits are one-vs-rest log-odds), `scorer_` (a `slova.scorer.Scorer`).
     """
-
-    members_: Members | Columns
 
     def __init__(
         self,
@@ -97,16 +80,17 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Score a batch, then train on it: such scores are honest, and calibrate with those of all batches before.
+        """Score a batch, then train on it: such scores are honest, and calibrate together with, but more than, earlier ones.
 
         The first batch finds no members to score it, so calibration begins with the second. Weights count in the
         members; in the calibration of a stream a row counts once, or not at all if its weight is 0.
         """
-        first = _check_partial_fit_first_call(self, classes)
+        _check_partial_fit_first_call(self, classes)
+        first = not hasattr(self, "members_")
         X, names, weight = self._checked(X, y, sample_weight, reset=first)
         labels = self._labels(names)
         if first:
-            self.members_ = start_members(self._base, X, labels, weight, **self._options)
+            self.members_: Any = start_members(self._base, X, labels, weight, **self._options)
             self.scorer_, self.evidence_ = fit_scorer(Held.nothing(len(self.classes_)), rescale=False), None
             return self
         self._learn(Held.of(self.members_.logits(X), labels, weight))
@@ -124,12 +108,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Rows sum to one, as scikit-learn demands, so a confidence below 1/K shows as 1/K: reject by `confidence`.
         """
         logits = self._logits(X)
-        log_probs, top = self.scorer_(logits).log_probs, logits.argmax(axis=1, keepdims=True)
-        least = np.log((1 + LEAD) / len(self.classes_))
-        np.put_along_axis(log_probs, top, np.maximum(log_probs.max(axis=1, keepdims=True), least), axis=1)
-        probs = np.exp(complete(log_probs, none=False).log_probs)
-        np.put_along_axis(probs, top, probs.max(axis=1, keepdims=True), axis=1)  # a tie, but for rounding
-        return np.asarray(probs)
+        return completed(self.scorer_(logits).log_probs, logits.argmax(axis=1, keepdims=True))
 
     def decision_function(self, X: Any) -> Probs:
         """log predict_proba (N, K), for two classes the log-odds of the second (N,); finite, as below the machine's
@@ -139,11 +118,13 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def ova_proba(self, X: Any) -> Probs:
         """Raw one-vs-rest probabilities (N, K): each member by itself; a row sums to anything."""
-        return np.asarray(np.exp(log_ova(self._logits(X))))
+        logits = self._logits(X)
+        return np.asarray(np.exp(replace(self.scorer_, head=read_ova).raw(logits).log_probs))
 
     def slova_proba(self, X: Any) -> Probs:
         """Raw P(this class and no other) (N, K), not calibrated; what a row lacks to one is "none" and "several"."""
-        return np.asarray(np.exp(self.scorer_.raw(self._logits(X)).log_probs))
+        logits = self._logits(X)
+        return np.asarray(np.exp(self.scorer_.raw(logits).log_probs))
 
     def confidence(self, X: Any) -> Probs:
         """The calibrated probability (N,) that the most probable class is right."""
@@ -171,22 +152,13 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self) -> dict[str, Any]:
         return {"classes": len(self.classes_), "method": self.response_method, "n_jobs": self.n_jobs}
 
-    def _checked(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
-    ) -> tuple[Any, NDArray[Any], Weight]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Weight]:
         """X as it is, for the estimator to judge, and y and the weights as arrays of as many rows."""
         validate_data(self, X, y, reset=reset, skip_check_array=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         X, names = indexable(X, column_or_1d(y, warn=True))
-        if sample_weight is None:
-            return X, names, None
-        if not self._is_prefit and not has_fit_parameter(self._base, "sample_weight"):
-            raise TypeError(f"sample_weight was given, but {type(self._base).__name__}.fit does not take it")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError(f"all {len(weight)} sample weights are zero, wanted at least one that is not")
-        return X, names, weight
+        return X, names, checked_weight(sample_weight, X, None if self._is_prefit else self._base)
 
     def _labels(self, names: NDArray[Any]) -> Labels:
         answerable(self.classes_, self.none_label, self.reject_threshold)
@@ -198,17 +170,18 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self, X: Any, labels: Labels, weight: Weight) -> Held:
         self.members_ = fit_members(self._base, X, labels, weight, **self._options)
-        options = {**self._options, "method": self.members_.answer.method}
+        options = self._options | {"method": self.members_.answer.method}
         return held_out(self._base, X, labels, weight, splits(self.cv, X, labels), **options)
 
     def _learn(self, held: Held) -> None:
         seen = Evidence.of(self.scorer_.raw(held.logits), held.labels)
-        self.evidence_ = seen if self.evidence_ is None else self.evidence_ + seen
+        self.evidence_ = seen if self.evidence_ is None else self.evidence_.then(seen)
         self.scorer_ = self.evidence_.calibrated(self.scorer_)
 
     def _logits(self, X: Any) -> Logits:
         check_is_fitted(self, "scorer_")
-        return self.members_.logits(X)
+        return np.asarray(self.members_.logits(X))
 
     def _prediction(self, X: Any, reject: float = 0.0) -> Prediction:
-        return self.scorer_.predict(self._logits(X), reject=reject)
+        logits = self._logits(X)
+        return self.scorer_.predict(logits, reject=reject)

@@ -1,0 +1,90 @@
+"""Write docs/api.md from the docstrings: `make docs`. A test fails when the page is stale."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+MODULES = [
+    "slova.heads",
+    "slova.top",
+    "slova.losses",
+    "slova.calibration",
+    "slova.calibration.module",
+    "slova.metrics",
+    "slova.scorer",
+    "slova.promise",
+    "slova.classifier",
+    "slova.sklearn",
+    "slova.artifact",
+]
+PAGE = Path(__file__).parent / "api.md"
+
+
+def page() -> str:
+    """The whole reference as markdown."""
+    parts = ["# API reference\n\nWritten by `make docs` from the docstrings; do not edit.\n"]
+    parts += [f"- [`{name}`](#{name.replace('.', '')})" for name in MODULES]
+    parts += [section(importlib.import_module(name)) for name in MODULES]
+    return "\n".join(parts)
+
+
+def section(module: Any) -> str:
+    entries = [entry(name, getattr(module, name)) for name in module.__all__]
+    return "\n".join([f"\n## {module.__name__}\n", text(module), *filter(None, entries)])
+
+
+def entry(name: str, value: Any) -> str:
+    """A heading with the signature, the docstring, and the public methods of a class."""
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return ""
+    lines = [f"\n### {name}\n", f"```python\n{name}{signature(value)}\n```\n", text(value)]
+    if inspect.isclass(value):
+        lines += [method(name, key, inspect.getattr_static(value, key)) for key in public(value)]
+    return "\n".join(line for line in lines if line)
+
+
+def public(value: type) -> list[str]:
+    """Methods and properties of our own, in the order they are written; `__call__` counts."""
+    ours = [base for base in value.__mro__ if base.__module__.startswith("slova")]
+    names = [key for base in ours for key in vars(base) if not key.startswith("_") or key == "__call__"]
+    return [key for key in dict.fromkeys(names) if is_method(inspect.getattr_static(value, key))]
+
+
+def is_method(value: Any) -> bool:
+    return inspect.isfunction(value) or isinstance(value, classmethod | staticmethod | property)
+
+
+def method(owner: str, name: str, value: Any) -> str:
+    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    what = "property" if isinstance(value, property) else signature(function)
+    described = text(function)
+    return f"\n**`{owner}.{name}`** `{what}`" + (f"\n\n{described}" if described else "")
+
+
+def signature(value: Any) -> str:
+    try:
+        return str(inspect.signature(value)).replace("'", "")
+    except ValueError:
+        return "(...)"
+
+
+def text(value: Any) -> str:
+    """The docstring; doctests become code blocks, indented formulas stay as they are."""
+    lines, fenced, found = [], False, inspect.getdoc(value) or ""
+    for line in found.splitlines():
+        if line.startswith(">>>") and not fenced:
+            lines.append("```pycon")
+            fenced = True
+        elif fenced and not line.strip():
+            lines.append("```")
+            fenced = False
+        lines.append(line)
+    return "\n".join([*lines, *(["```"] if fenced else [])])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page() + "\n")
+    print(PAGE)

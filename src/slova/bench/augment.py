@@ -1,0 +1,42 @@
+"""Augmentation as batched tensor code: uint8 images (N, C, H, W) to the same, on their device, by an explicit
+generator."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["crop", "crop_flip", "nothing"]
+
+PAD = 4
+
+
+def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
+    """A random crop of the image padded by four pixels, mirrored half of the time: the usual for CIFAR."""
+    flipped = torch.rand(len(images), generator=generator) < 0.5
+    columns = torch.arange(images.shape[-1]).repeat(len(images), 1)
+    return _cut(images, generator, torch.where(flipped[:, None], columns.flip(1), columns))
+
+
+def crop(images: Tensor, generator: torch.Generator) -> Tensor:
+    """A random crop only: digits must not be mirrored."""
+    return _cut(images, generator, torch.arange(images.shape[-1]).repeat(len(images), 1))
+
+
+def nothing(images: Tensor, generator: torch.Generator) -> Tensor:
+    """The images as they are."""
+    return images
+
+
+def _cut(images: Tensor, generator: torch.Generator, columns: Tensor) -> Tensor:
+    """Each image shifted by up to PAD pixels, or an eighth of a small one, black beyond its edge; `columns` (N, W) as
+    drawn before."""
+    count, channels, height, width = images.shape
+    pad = min(PAD, height // 8)
+    shifts = torch.randint(0, 2 * pad + 1, (2, count, 1), generator=generator)
+    rows = (torch.arange(height) + shifts[0]).to(images.device)
+    columns = (columns + shifts[1]).to(images.device)
+    padded = torch.nn.functional.pad(images, (pad, pad, pad, pad))
+    place = rows[:, :, None] * (width + 2 * pad) + columns[:, None, :]
+    index = place.view(count, 1, height * width).expand(-1, channels, -1)
+    return padded.flatten(2).gather(2, index).view(count, channels, height, width)

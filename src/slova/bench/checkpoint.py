@@ -1,0 +1,48 @@
+"""A training's state on disk between epochs: safetensors, written at most every half minute, removed at the end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+from torch import Tensor
+
+from slova import artifact
+
+__all__ = ["Checkpoint", "State"]
+
+SECONDS = 30.0
+
+
+class State(Protocol):
+    """What can be interrupted: its tensors by name, and the way back."""
+
+    def tensors(self) -> dict[str, Tensor]: ...
+    def restore(self, tensors: dict[str, Tensor]) -> None: ...
+
+
+class Checkpoint:
+    """With no path it does nothing. A file that cannot be read is an error, not a fresh start."""
+
+    def __init__(self, path: Path | None, state: State, *, seconds: float = SECONDS) -> None:
+        self.path, self.state, self.seconds, self.saved = path, state, seconds, time.monotonic()
+
+    def resume(self) -> int:
+        """The number of epochs that are already done."""
+        if self.path is None or not self.path.exists():
+            return 0
+        tensors, meta = artifact.load(self.path, "checkpoint", framework="torch")
+        self.state.restore(tensors)
+        return int(meta["epoch"])
+
+    def save(self, epoch: int) -> None:
+        if self.path is None or time.monotonic() - self.saved < self.seconds:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.save(self.path, "checkpoint", self.state.tensors(), {"epoch": epoch})
+        self.saved = time.monotonic()
+
+    def remove(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

@@ -1,0 +1,25 @@
+"""Learning-rate schedules: the share of training done, in [0, 1), to a factor of the rate."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["constant", "cosine", "steps_paper"]
+
+WARMUP = 0.05
+
+
+def cosine(done: float) -> float:
+    """Up linearly over the first twentieth, then down half a cosine to nearly nothing."""
+    if done < WARMUP:
+        return (done + 1e-3) / (WARMUP + 1e-3)
+    return 0.5 * (1 + math.cos(math.pi * (done - WARMUP) / (1 - WARMUP)))
+
+
+def steps_paper(done: float) -> float:
+    """A tenth from one half on (epoch 125 of 250), a hundredth from 185 of 250 on."""
+    return 1.0 if done < 0.5 else 0.1 if done < 0.74 else 0.01
+
+
+def constant(done: float) -> float:
+    return 1.0

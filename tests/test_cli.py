@@ -1,0 +1,225 @@
+"""The commands, from files to files."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import slova
+from slova import metrics
+from slova.cli import main
+from slova.heads import read_slova
+from slova.scorer import Scorer
+
+CLASSES = 4
+
+
+def sample(rows: int, seed: int, *, scale: float = 2.0):
+    """Logits that are too sure of themselves, and labels, some of them NONE."""
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(-1, CLASSES, rows)
+    hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
+    return (scale * (generator.normal(-2, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
+
+
+def columns(path) -> dict[str, np.ndarray]:
+    if path.suffix == ".csv":
+        found = np.genfromtxt(path, delimiter=",", names=True)
+        return {name: found[name] for name in found.dtype.names}
+    if path.suffix == ".parquet":
+        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+        return {name: table[name].to_numpy() for name in table.column_names}
+    found = np.load(path)
+    return {name: found[name] for name in (found.files if path.suffix == ".npz" else found.dtype.names)}
+
+
+def slova_cli(*arguments: object) -> str:
+    """What a command says on stdout; it must end well."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert (result.exit_code, result.stderr.count("error")) == (0, 0), result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with validation, test and out-of-distribution logits, and a fitted scorer."""
+    folder = tmp_path_factory.mktemp("files")
+    for seed, name in enumerate(["val", "test"]):
+        logits, labels = sample(3000, seed)
+        np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
+    np.save(folder / "ood.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
+    slova_cli("fit", folder / "val.npz", "-o", folder / "map.slova")
+    return folder
+
+
+def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
+    expected, found = Scorer.fit(*sample(3000, 0)), Scorer.load(files / "map.slova")
+    logits, _ = sample(50, 5)
+    np.testing.assert_array_equal(found(logits).log_probs, expected(logits).log_probs)
+    assert found.none_is_calibrated
+    assert found.threshold(coverage=0.5) == expected.threshold(coverage=0.5)
+
+
+@pytest.mark.parametrize("name", ["exponential", "temperature", "isotonic", "beta", "histogram", "none"])
+@pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
+def test_every_map_fits_every_head(files, tmp_path, name, head):
+    said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--map", name, "--head", head, "--json")
+    report = json.loads(said)
+    assert (report["map"], report["head"], report["rows"], report["classes"]) == (name, head, 3000, CLASSES)
+    assert type(Scorer.load(tmp_path / "m.slova").map).__name__.lower().startswith(name)
+
+
+def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
+    logits, labels = sample(200_000, 77)
+    report = json.loads(slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--pairs", "top", "--json"))
+    truth = metrics.ece(np.exp(Scorer.load(tmp_path / "m.slova")(logits).log_probs), labels)
+    assert report["ece_after"] == pytest.approx(truth, abs=0.02)
+    assert report["ece_after"] < report["ece_before"] / 2
+
+
+def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path):
+    """On labels that are pure chance an isotonic map looks well calibrated only to the rows that it has seen."""
+    generator = np.random.default_rng(0)
+    np.savez(tmp_path / "v.npz", logits=generator.normal(size=(60, 2)), labels=generator.integers(0, 2, 60))
+    options = ("--map", "isotonic", "--pairs", "top", "--json")
+    report = json.loads(slova_cli("fit", tmp_path / "v.npz", "-o", tmp_path / "m.slova", *options))
+    assert report["ece_after"] > 0.05
+
+
+@pytest.mark.parametrize("options", [(), ("--pairs", "top"), ("--loss", "likelihood", "--at-most-one")])
+def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options):
+    def fitted(*more):
+        said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json", *options, *more)
+        return json.loads(said), Scorer.load(tmp_path / "m.slova")
+
+    (report, scorer), (streamed_report, streamed) = fitted(), fitted("--stream", "--batch-size", "700")
+    logits, _ = sample(500, 6)
+    for ours, theirs in zip(streamed.predict(logits), scorer.predict(logits), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=0.01)
+    assert streamed_report["none_rows"] == report["none_rows"] > 0
+    assert streamed_report["ece_before"] == pytest.approx(report["ece_before"], abs=1e-6)
+    assert streamed_report["ece_after"] == pytest.approx(report["ece_after"], abs=0.01)
+    assert streamed.threshold(coverage=0.7) == pytest.approx(scorer.threshold(coverage=0.7), abs=0.01)
+
+
+def test_a_streamed_fit_does_not_depend_on_the_batch_size(files, tmp_path):
+    command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--stream", "--json", "--batch-size")
+    one, other = (json.loads(slova_cli(*command, size)) for size in ("100", "3000"))
+    assert one["numbers"]["weights"] == pytest.approx(other["numbers"]["weights"], rel=1e-6)
+    assert one["ece_after"] == pytest.approx(other["ece_after"], abs=1e-6)
+
+
+def test_the_summary_says_terms_gap_and_calibration(files, tmp_path):
+    said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova")
+    assert "slova head, exponential map of " in said
+    assert "3,000 rows" in said
+    assert "above the best possible" in said
+    assert "cross-fitted in 5 folds" in said
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
+    out = tmp_path / f"out.{suffix}"
+    slova_cli(
+        "score", files / "test.npz", "--map", files / "map.slova", "-o", out, "--reject", "0.5", "--batch-size", 999
+    )
+    expected = Scorer.load(files / "map.slova").predict(sample(3000, 1)[0], reject=0.5)._asdict()
+    found = columns(out)
+    assert list(found) == ["label", "confidence", "none", "several"]
+    for name, column in found.items():
+        np.testing.assert_array_equal(column.astype(expected[name].dtype), expected[name])
+    assert (found["label"] == slova.heads.NONE).any()
+
+
+def test_without_an_output_csv_goes_to_stdout_and_the_log_to_stderr(files):
+    result = CliRunner().invoke(main, ["score", str(files / "ood.npy"), "--map", str(files / "map.slova")])
+    rows = list(csv.reader(io.StringIO(result.stdout)))
+    assert rows[0] == ["label", "confidence", "none", "several"]
+    assert len(rows) == 501
+    assert result.stderr == "500 rows, 0 of them rejected (confidence below 0)\n"
+
+
+@pytest.mark.parametrize("promise", [("risk", 0.3), ("coverage", 0.7)])
+def test_a_promise_sets_the_threshold(files, tmp_path, promise):
+    name, value = promise
+    command = ("score", files / "test.npz", "--map", files / "map.slova", "-o", tmp_path / "o.npy", f"--{name}", value)
+    report = json.loads(slova_cli(*command, "--json"))
+    assert report["reject"] == Scorer.load(files / "map.slova").threshold(**{name: value})
+    assert report["rejected"] == (np.load(tmp_path / "o.npy")["label"] == -1).sum() > 0
+
+
+@pytest.mark.parametrize("size", ["400", "5000"])
+def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
+    command = ("metrics", files / "test.npz", "--map", files / "map.slova", "--json", "--batch-size", size)
+    found = json.loads(slova_cli(*command))
+    (logits, labels), scorer = sample(3000, 1), Scorer.load(files / "map.slova")
+    log_probs, log_none = scorer(logits)
+    probs = np.exp(log_probs)
+    inside, outside = (probs.max(axis=1)[rows] for rows in (labels >= 0, labels < 0))
+    exact = {
+        "accuracy": metrics.accuracy(probs, labels),
+        "nll": metrics.nll(log_probs, labels, log_none=log_none),
+        "brier": metrics.brier(probs, labels),
+        "ece": metrics.ece(probs, labels),
+        "ece_mass": metrics.ece(probs, labels, binning="mass"),
+        "mmc": metrics.mmc(probs),
+        "aurc": metrics.aurc(probs, labels),
+        "auroc": metrics.auroc(inside, outside),
+        "aupr": metrics.aupr(inside, outside),
+        "fpr95": metrics.fpr95(inside, outside),
+        "ood_mmc": outside.mean(),
+    }
+    assert exact.keys() == found.keys() - {"rows", "ood_rows", "bounds"}
+    for name, value in exact.items():
+        assert found[name] == pytest.approx(value, abs=found["bounds"].get(name, 0.0) + 1e-6), name
+
+
+def test_out_of_distribution_rows_are_told_from_rows_of_a_class(files):
+    alone, both = (
+        json.loads(slova_cli("metrics", files / "test.npz", "--json", *more))
+        for more in ((), ("--ood", files / "ood.npy"))
+    )
+    assert both["ood_rows"] == alone["ood_rows"] + 500
+    assert both["auroc"] != alone["auroc"]
+    assert both["accuracy"] == alone["accuracy"]
+
+
+def test_without_a_map_the_bare_head_is_measured(files):
+    found = json.loads(slova_cli("metrics", files / "test.npz", "--json"))
+    logits, labels = sample(3000, 1)
+    assert found["ece"] == pytest.approx(metrics.ece(np.exp(read_slova(logits).log_probs), labels), abs=1e-6)
+
+
+def test_a_map_that_ties_classes_does_not_change_the_accuracy(files, tmp_path):
+    slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--map", "histogram")
+    bare, tied = (json.loads(slova_cli("metrics", files / "test.npz", "--json", *more))["accuracy"]
+                  for more in ((), ("--map", tmp_path / "m.slova")))  # fmt: skip
+    assert bare == tied
+
+
+def test_the_table_says_a_bound_where_there_is_one(files):
+    said = slova_cli("metrics", files / "test.npz", "--ood", files / "ood.npy")
+    assert any("AUROC" in line and "±" in line for line in said.splitlines())
+    assert any(line.startswith("accuracy ") and "±" not in line for line in said.splitlines())
+
+
+def test_an_infinite_number_is_null_in_json(files):
+    found = json.loads(slova_cli("metrics", files / "test.npz", "--head", "softmax", "--json"))
+    assert found["nll"] is None
+
+
+def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path):
+    np.savez(tmp_path / "v.npz", logits=sample(12, 0)[0], labels=sample(12, 0)[1])
+    result = CliRunner().invoke(main, ["fit", str(tmp_path / "v.npz"), "-o", str(tmp_path / "m.slova")])
+    assert result.exit_code == 0
+    assert result.stderr.startswith("slova: warning: ")
+
+
+@pytest.mark.parametrize("command", ["fit", "score", "metrics", "demo"])
+def test_the_help_of_every_command_has_an_example_that_parses(command):
+    line = next(line for line in slova_cli(command, "--help").splitlines() if "Example: slova" in line)
+    arguments = line.split("Example: slova ")[1].split()
+    assert main.commands[arguments[0]].make_context("slova", arguments[1:]).params

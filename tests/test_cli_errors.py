@@ -1,0 +1,235 @@
+"""What a user can put right is one sentence on stderr, exit code 2, and an output that is as it was before."""
+
+import json
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from slova import artifact
+from slova.cli import main
+from slova.scorer import Scorer
+
+LOGITS = np.random.default_rng(0).normal(size=(30, 3))
+LABELS = np.arange(30) % 4 - 1
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Scorer(classes=3).save("map.slova")
+    np.savez("good.npz", logits=LOGITS, labels=LABELS)
+    return tmp_path
+
+
+def error(command: str) -> str:
+    """The sentence that a command ends with."""
+    result = CliRunner().invoke(main, command.split())
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, result.stdout, len(lines)) == (2, "", 1), (result.output, result.exception)
+    assert lines[0].startswith("slova: error: ")
+    return lines[0].removeprefix("slova: error: ")
+
+
+def table(name: str) -> str:
+    """Writes a bad file, and gives its name back."""
+    bad = LOGITS.copy()
+    bad[[7, 9, 28], 1] = np.nan
+    out_of_range = np.where(np.arange(30) == 11, 3, LABELS)
+    header = "logit_0,logit_1,logit_2,label\n"
+    match name:
+        case "nan.npz":
+            np.savez(name, logits=bad, labels=LABELS)
+        case "range.npz":
+            np.savez(name, logits=LOGITS, labels=out_of_range)
+        case "half.csv":
+            open(name, "w").write(header + "1,2,3,0\n1,2,3,0.5\n")
+        case "keys.npz":
+            np.savez(name, scores=LOGITS, classes=LABELS)
+        case "object.npz":
+            np.savez(name, logits=np.array([[Bomb()]], object), labels=LABELS)
+        case "object.npy":
+            np.save(name, np.array([[Bomb()]], object))
+        case "empty.npz":
+            np.savez(name, logits=LOGITS[:0], labels=LABELS[:0])
+        case "integers.npz":
+            np.savez(name, logits=LOGITS.astype(np.int64), labels=LABELS)
+        case "flat.npz":
+            np.savez(name, logits=LOGITS[0], labels=LABELS)
+        case "wide.npz":
+            np.savez(name, logits=np.zeros((4, 5)), labels=np.zeros(4, np.int64))
+        case "cut.npz":
+            open(name, "wb").write(open("good.npz", "rb").read()[:500])
+        case "cut.npy":
+            np.save(name, LOGITS)
+            open(name, "rb+").truncate(300)
+        case "header.csv":
+            open(name, "w").write(header)
+        case "ragged.csv":
+            open(name, "w").write(header + "1,2,3,0\n1,2,3\n")
+        case "word.csv":
+            open(name, "w").write(header + "1,2,3,0\n1,two,3,0\n")
+        case "comma.csv":
+            open(name, "w").write(header + "1,5,2,3,0\n")
+        case "binary.csv":
+            open(name, "wb").write(b"a,b\n\xff\xfe\x00")
+        case "gap.csv":
+            open(name, "w").write("logit_0,logit_2,label\n1,2,0\n")
+        case "twice.csv":
+            open(name, "w").write("logit_0,logit_0,label\n1,2,0\n")
+        case "names.csv":
+            open(name, "w").write("first,second\na,b\n")
+        case "text.parquet":
+            open(name, "w").write("not parquet")
+        case _:  # an empty file of that name, or none at all
+            if not name.startswith("missing"):
+                open(name, "w").close()
+    return name
+
+
+class Bomb:
+    """Whoever unpickles it leaves a file behind."""
+
+    def __reduce__(self):
+        return open, ("exploded", "w")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("missing.npz", "missing.npz cannot be read: No such file or directory"),
+        ("missing.csv", "missing.csv cannot be read: No such file or directory"),
+        ("missing.parquet", "missing.parquet cannot be read: No such file or directory"),
+        ("nothing.npz", "nothing.npz is not an npz file, or is damaged"),
+        ("nothing.csv", "nothing.csv is empty: wanted a header with the names of the columns"),
+        ("nothing.parquet", "nothing.parquet is not a readable parquet file"),
+        ("nothing.txt", "nothing.txt has the suffix '.txt'; wanted one of .csv, .npy, .npz, .parquet"),
+        ("nan.npz", "nan.npz has NaN in 3 of 30 rows, the first in row 7 (counted from 0)"),
+        ("range.npz", "range.npz has the label 3 in row 11 (counted from 0); wanted -1 (none) to 2"),
+        ("half.csv", "half.csv has the label 0.5 in row 1"),
+        ("keys.npz", "keys.npz has no array 'logits': there are 'scores', 'classes'"),
+        ("object.npz", "object.npz: logits holds Python objects, which are never unpickled"),
+        ("empty.npz", "empty.npz has no rows"),
+        ("header.csv", "header.csv has no rows"),
+        ("integers.npz", "integers.npz has logits of type int64; wanted floating point"),
+        ("flat.npz", "flat.npz: logits has shape (3,); logits want (rows, classes)"),
+        ("cut.npz", "cut.npz is not an npz file, or is damaged"),
+        ("ragged.csv", "ragged.csv has 3 cells in row 1 (counted from 0), and 4 columns"),
+        ("comma.csv", "comma.csv has 5 cells in row 0 (counted from 0), and 4 columns"),
+        ("word.csv", "word.csv has 'two' in row 1 (counted from 0), column 'logit_1'; wanted a number"),
+        ("binary.csv", "binary.csv is not a readable csv file"),
+        ("gap.csv", "gap.csv has the columns 'logit_0', 'logit_2', 'label'; wanted logit_0 to logit_1 without gaps"),
+        ("twice.csv", "twice.csv has the column 'logit_0' twice"),
+        ("names.csv", "names.csv has no column of logits: wanted logit_0, logit_1, ..., there are 'first', 'second'"),
+        ("text.parquet", "text.parquet is not a readable parquet file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit {} -o old.slova", "fit {} -o old.slova --stream", "metrics {}"])
+def test_a_file_that_cannot_be_used_is_named_with_its_fault(folder, name, sentence, command):
+    (folder / "old.slova").write_text("before")
+    assert error(command.format(table(name))).startswith(sentence)
+    assert (folder / "old.slova").read_text() == "before"
+    assert not (folder / "exploded").exists()
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("object.npy", "object.npy holds Python objects, which are never unpickled; wanted an array of numbers"),
+        ("cut.npy", "cut.npy is cut off: its header promises shape (30, 3), and the numbers end before that"),
+        ("nothing.npy", "nothing.npy is not an npy array, or is damaged"),
+        ("wide.npz", "wide.npz has 5 logits a row, wanted 3, one for each class"),
+        ("nan.npz", "nan.npz has NaN in 3 of 30 rows"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+def test_a_failed_score_leaves_the_old_output(folder, name, sentence, suffix):
+    (folder / f"old.{suffix}").write_text("before")
+    assert error(f"score {table(name)} --map map.slova -o old.{suffix} --batch-size 5").startswith(sentence)
+    assert (folder / f"old.{suffix}").read_text() == "before"
+    assert {path.name for path in folder.iterdir()} - {name} == {f"old.{suffix}", "map.slova", "good.npz"}
+
+
+def test_a_pickle_in_the_place_of_an_array_is_not_opened(folder):
+    (folder / "evil.npy").write_bytes(pickle.dumps(Bomb()))
+    assert error("score evil.npy --map map.slova -o out.csv") == "evil.npy is not an npy array, or is damaged"
+    assert not (folder / "exploded").exists()
+
+
+def test_a_damaged_map_is_refused(folder):
+    content = bytearray((folder / "map.slova").read_bytes())
+    content[-30] ^= 1
+    (folder / "bad.slova").write_bytes(content)
+    assert error("score good.npz --map bad.slova").startswith("bad.slova is ")
+    (folder / "bad.slova").write_bytes(content[:40])
+    assert error("score good.npz --map bad.slova").startswith("bad.slova is not a slova file")
+    assert error("score good.npz --map good.npz").startswith("good.npz is not a slova file")
+    assert error("metrics good.npz --map missing.slova") == "missing.slova cannot be read: No such file or directory"
+    artifact.save("bad.slova", "scorer", {}, {"head": "slova"})
+    assert error("score good.npz --map bad.slova").startswith("bad.slova is damaged")
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("score good.npz --map map.slova -o no/out.csv", "no/out.csv cannot be written: there is no folder no"),
+        ("fit good.npz -o no/map.slova", "no/map.slova cannot be written: there is no folder no"),
+        ("score good.npz --map map.slova -o out.txt", "out.txt has the suffix '.txt'; wanted one of .csv, .npy, .npz"),
+        ("score good.npz --map map.slova -o good.npz", "good.npz is also an input, and would be replaced"),
+        ("fit good.npz -o good.npz", "good.npz is also an input, and would be replaced"),
+        ("score good.npz --map map.slova --json", "--json and -o - both want stdout"),
+        ("score good.npz --map map.slova --reject 0.5 --risk 0.1", "wanted one of --reject, --risk and --coverage"),
+        ("score good.npz --map map.slova --reject 1.5", "Invalid value for '--reject'"),
+        ("score good.npz --map map.slova --risk 0.1", "this scorer was not fitted on a validation set"),
+        ("metrics good.npz --map map.slova --head ova", "--head belongs to logits without a --map"),
+        (
+            "fit good.npz -o m.slova --map temperature --stream",
+            "--stream is for the exponential map: temperature needs all",
+        ),
+        ("fit good.npz -o m.slova --rescale --stream", "--rescale needs all rows in memory"),
+        ("fit good.npz -o m.slova --map beta --loss squared", "--loss and --at-most-one belong to the exponential map"),
+        ("fit good.npz -o m.slova --map none --pairs top", "--pairs has no meaning for --map none"),
+        ("fit good.npz -o m.slova --map cubic", "Invalid value for '--map': 'cubic' is not one of"),
+        ("fit good.npz", "Missing option '-o'"),
+        ("bake", "No such command 'bake'"),
+        ("fit --fast", "No such option"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said_in_a_sentence(folder, command, sentence):
+    assert error(command).startswith(sentence)
+    assert {path.name for path in folder.iterdir()} == {"map.slova", "good.npz"}
+
+
+def test_logits_in_an_npy_file_want_a_file_of_labels(folder):
+    np.save("logits.npy", LOGITS)
+    assert (
+        error("fit logits.npy -o m.slova") == "logits.npy holds logits only: name the file of the labels with --labels"
+    )
+    assert error("fit logits.npy --labels logits.npy -o m.slova").startswith(
+        "logits.npy has shape (30, 3); labels want"
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"), [("pyarrow", "parquet"), ("torch", "torch,sklearn"), ("sklearn", "torch,sklearn")]
+)
+def test_a_missing_extra_is_named(monkeypatch, module, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    command = "score good.npz --map map.slova -o out.parquet" if module == "pyarrow" else "demo"
+    assert error(command).endswith(f'needs {module}: pip install "slova[{extra}]"')
+
+
+@pytest.mark.parametrize("target", ["read-only/out.csv", "folder.csv"])
+def test_an_output_that_cannot_be_written_is_said_before_the_work(folder, monkeypatch, target):
+    (folder / "read-only").mkdir()
+    (folder / "folder.csv").mkdir()
+    monkeypatch.setattr("os.access", lambda *_: False)  # whoever runs this may be root, who can write anywhere
+    assert error(f"score missing.npz --map map.slova -o {target}").startswith(f"{target} cannot be written: it")
+
+
+def test_json_is_nothing_but_json(folder):
+    result = CliRunner().invoke(main, "fit good.npz -o m.slova --json".split())
+    assert json.loads(result.stdout)["rows"] == 30

@@ -1,0 +1,165 @@
+"""What only a process of its own can show: what is imported, signals, limits of memory and disk, closed pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slova
+from slova.scorer import Scorer
+
+SOURCE = str(Path(slova.__file__).parents[1])
+ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE}
+SLOW = """
+import sys, time
+from slova.scorer import Scorer
+predict = Scorer.predict
+def slow(*arguments, **options):
+    print("working", file=sys.stderr, flush=True)
+    time.sleep(0.2)
+    return predict(*arguments, **options)
+Scorer.predict = slow
+from slova.cli import main
+main(sys.argv[1:], prog_name="slova")
+"""
+
+
+def python(code: str, *arguments: object, **options) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    Scorer(classes=64).save(tmp_path / "map.slova")
+    np.save(tmp_path / "logits.npy", np.random.default_rng(0).normal(size=(1000, 64)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments):
+    code = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))
+from slova.cli import main
+main(sys.argv[1:], prog_name="slova")
+"""
+    done = python(code, *arguments)
+    assert done.returncode == 0
+    assert not {"torch", "scipy", "pyarrow", "sklearn", "slova.scorer"} & set(json.loads(done.stderr))
+
+
+def test_the_module_runs_as_a_program():
+    done = subprocess.run([sys.executable, "-m", "slova"], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert "Usage: slova" in done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "-m", "slova", "--version"], capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.stdout.startswith("slova, version ")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+def test_a_killed_score_leaves_the_old_output(folder, number, code, suffix):
+    out = folder / f"out.{suffix}"
+    out.write_text("before")
+    arguments = ["score", folder / "logits.npy", "--map", folder / "map.slova", "-o", out, "--batch-size", 10]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *map(str, arguments)], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    with process:
+        assert [process.stderr.readline() for _ in range(3)] == ["working\n"] * 3
+        process.send_signal(number)
+        said = process.stderr.read()
+    assert process.returncode == code
+    assert out.read_text() == "before"
+    assert "Traceback" not in said
+    if number != signal.SIGKILL:  # which gives nobody a chance to tidy up
+        assert not list(folder.glob(".*"))
+
+
+def test_a_full_disk_leaves_the_old_output(folder):
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n" + SLOW.replace("0.2", "0")
+    for suffix in ("csv", "npz", "npy", "parquet"):
+        out = folder / f"out.{suffix}"
+        out.write_text("before")
+        done = python(limited, "score", folder / "logits.npy", "--map", folder / "map.slova", "-o", out)
+        assert done.returncode == 2, done.stderr
+        assert f"slova: error: {out} cannot be written: " in done.stderr
+        assert "Traceback" not in done.stderr
+        assert out.read_text() == "before"
+        assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("command", ["score", "metrics", "fit"])
+def test_a_file_larger_than_the_memory_is_no_trouble(folder, command):
+    """An address space of 96 MB beyond what the imports take, for a file of 256 MB (of holes, so that it costs no disk)."""
+    rows = 256 * 2**20 // (64 * 4)
+    for name, shape, dtype in (("big", (rows, 64), "<f4"), ("labels", (rows,), "<i1")):
+        with open(folder / f"{name}.npy", "wb") as file:
+            np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+            file.truncate(file.tell() + int(np.prod(shape)) * np.dtype(dtype).itemsize)
+    code = """
+import resource, sys
+from pathlib import Path
+import scipy.optimize, scipy.special, scipy.stats
+import slova.cli.fit, slova.cli.metrics, slova.cli.score, slova.cli.stream
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 96 * 2**20,) * 2)
+slova.cli.main(sys.argv[1:], prog_name="slova")
+"""
+    options = {
+        "score": ["--map", folder / "map.slova", "-o", folder / "out.npy"],
+        "metrics": ["--labels", folder / "labels.npy", "--json"],
+        "fit": ["--labels", folder / "labels.npy", "-o", folder / "new.slova", "--stream", "--map", "none"],
+    }[command]
+    done = python(code, command, folder / "big.npy", *options, "--batch-size", 8192)
+    assert done.returncode == 0, done.stderr
+    if command == "score":
+        assert len(np.load(folder / "out.npy", mmap_mode="r")) == rows
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder):
+    arguments = [sys.executable, "-m", "slova", "score", folder / "logits.npy", "--map", folder / "map.slova"]
+    with subprocess.Popen(
+        [*map(str, arguments), "--batch-size", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        time.sleep(0)
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(folder):
+    pty = pytest.importorskip("pty")
+    main_end, end = pty.openpty()
+    arguments = [
+        sys.executable,
+        "-m",
+        "slova",
+        "score",
+        folder / "logits.npy",
+        "--map",
+        folder / "map.slova",
+        "-o",
+        folder / "o.npy",
+    ]
+    subprocess.run([*map(str, arguments)], stderr=end, env={**ENVIRONMENT, "NO_COLOR": "1"}, timeout=60, check=True)
+    os.close(end)
+    drawn = os.read(main_end, 10_000).decode()
+    os.close(main_end)
+    assert "scoring" in drawn
+    assert "100%" in drawn
+    assert "\x1b[3" not in drawn  # no colour
+    quiet = subprocess.run(
+        [*map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=True
+    )
+    assert quiet.stderr.count("\n") == 1

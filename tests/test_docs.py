@@ -1,0 +1,77 @@
+"""Every snippet of the README and the docs runs; the API reference is what the docstrings say."""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SNIPPETS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    if page.name != "api.md"
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
+]
+
+
+def given() -> dict:
+    """What the README's snippets take for granted: a trained network, images and labels; a table and its species."""
+    torch.manual_seed(0)
+    images, labels = torch.randn(600, 8), torch.arange(600) % 3
+    images[torch.arange(600), labels] += 3
+    network = nn.Sequential(nn.Linear(8, 3))
+    with torch.no_grad():
+        network[0].weight.copy_(3 * torch.eye(8)[:3])
+        network[0].bias.fill_(-5)
+    table, species = images.numpy(), np.array(["ash", "elm", "oak"])[labels.numpy()]
+    return {
+        "network": network, "images": images[:300], "labels": labels[:300],
+        "val_images": images[300:], "val_labels": labels[300:], "table": table, "species": species,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_snippets_run(snippet, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = given()
+    exec(compile(snippet, "snippet", "exec"), names)
+    assert names.keys() > given().keys()
+
+
+def test_the_commands_of_the_readme_run(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    commands = [line for line in readme.splitlines() if line.startswith("slova ")]
+    assert len(commands) == 3
+    generator = np.random.default_rng(0)
+    for name in ("val", "test"):
+        labels = generator.integers(0, 3, 2000)
+        logits = generator.normal(-3, 1, (2000, 3))
+        logits[np.arange(2000), labels] += generator.normal(5, 3, 2000)
+        np.savez(tmp_path / f"{name}.npz", logits=logits.astype(np.float32), labels=labels)
+    for command in commands:
+        words = [sys.executable, "-m", "slova", *shlex.split(command)[1:]]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
+        assert done.returncode == 0, done.stderr
+    assert {"map.slova", "answers.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_reference_is_what_the_docstrings_say():
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    make_api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_api)
+    assert make_api.PAGE.read_text() == make_api.page() + "\n", "docs/api.md is stale: run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [link for link in links if not link.startswith("http") and not (page.parent / link).exists()] == []

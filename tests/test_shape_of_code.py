@@ -1,0 +1,113 @@
+"""The shape of the code: imports point one way, the front door is light, the public names are there and typed."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import slova
+
+SOURCE = Path(slova.__file__).parent
+# A file imports only files of its own layer or of layers above it.
+LAYERS = [
+    ["backend", "backend_torch", "state"],
+    ["heads"],
+    ["losses", "top"],
+    ["calibration"],
+    ["metrics"],
+    ["artifact", "batches"],
+    ["promise"],
+    ["scorer"],
+    ["classifier"],
+    ["sklearn"],
+    ["tables"],
+    ["demo"],
+    ["cli", "__main__"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+HEAVY = ["torch", "sklearn", "pandas", "matplotlib", "pyarrow", "scipy.optimize", "safetensors.torch"]
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    whole = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    parts = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    }
+    return whole | parts
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    ours = {name.split(".")[1] for name in imports(path) if name.startswith("slova.")} & RANK.keys()
+    assert layer(path) in RANK, f"{path.name} has no layer in this test"
+    assert {name for name in ours if RANK[name] > RANK[layer(path)]} == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_file_is_called_after_nothing(path):
+    assert path.stem not in {"utils", "helpers", "common", "misc"}
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("module", ["slova", "slova.metrics", "slova.calibration", "slova.artifact", "slova.cli"])
+def test_importing_brings_nothing_heavy(module):
+    loaded = json.loads(run(f"import {module}, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    assert set(loaded) & set(HEAVY) == set()
+
+
+def test_without_torch_the_rest_works_and_the_missing_extra_is_named():
+    code = """
+import sys
+sys.modules["torch"] = None
+import numpy as np, slova
+print(np.exp(slova.log_slova(np.array([[4.0, -4.0]]))).round(2).tolist())
+try:
+    slova.ova_loss
+except ImportError as error:
+    print(error)
+"""
+    assert run(code).splitlines() == ["[[0.96, 0.0]]", 'slova.ova_loss needs PyTorch: pip install "slova[torch]"']
+
+
+def test_public_names_are_sorted_present_and_documented():
+    constants = [name for name in slova.__all__ if name.isupper()]
+    others = [name for name in slova.__all__ if not name.isupper()]
+    functions = [name for name in others if name[0].islower()]
+    classes = [name for name in others if name[0].isupper()]
+    assert slova.__all__ == [*sorted(constants), *sorted(classes), *sorted(functions)]
+    assert [name for name in others if not (getattr(slova, name).__doc__ or "").strip()] == []
+    assert set(slova.__all__) <= set(dir(slova))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = slova.nonsense
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCE.rglob("*.py") if p.stem not in ("__main__",)], ids=lambda p: p.stem)
+def test_every_module_exports_what_it_says(path):
+    if path.stem in ("demo",):
+        return
+    name = ".".join(["slova", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", []):
+        assert hasattr(module, public)
+
+
+def test_the_package_is_typed_and_says_its_version():
+    assert (SOURCE / "py.typed").exists()
+    pyproject = (SOURCE.parents[1] / "pyproject.toml").read_text()
+    assert f'version = "{slova.__version__}"' in pyproject

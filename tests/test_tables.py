@@ -1,0 +1,182 @@
+"""Reading logits and labels in blocks, and writing predictions in blocks, in every format."""
+
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slova.tables import Table, TableError, created
+
+FORMATS = ["npz", "npy", "csv", "parquet", "list.parquet"]
+ROWS, CLASSES = 257, 3
+
+
+@pytest.fixture
+def arrays():
+    generator = np.random.default_rng(0)
+    return generator.normal(0, 3, (ROWS, CLASSES)).astype(np.float32), generator.integers(-1, CLASSES, ROWS)
+
+
+def save(folder: Path, kind: str, logits: np.ndarray, labels: np.ndarray) -> Table:
+    """A table of this kind, as its users write it."""
+    path, label_path = folder / f"table.{kind}", None
+    if kind == "npz":
+        np.savez(path, logits=logits, labels=labels)
+    elif kind == "npy":
+        label_path = folder / "labels.npy"
+        np.save(path, logits)
+        np.save(label_path, labels)
+    elif kind == "csv":
+        names = ",".join([*(f"logit_{k}" for k in range(logits.shape[1])), "label"])
+        np.savetxt(path, np.column_stack([logits, labels]), "%.17g", ",", header=names, comments="")
+    else:
+        save_parquet(path, logits, labels, as_list=kind.startswith("list"))
+    return Table(path, label_path)
+
+
+def save_parquet(path, logits, labels, *, as_list):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    columns = {"logits": list(logits)} if as_list else {f"logit_{k}": column for k, column in enumerate(logits.T)}
+    pq.write_table(pa.table({**columns, "label": labels}), path, row_group_size=100)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("size", [None, 1, 64, 1000])
+def test_blocks_of_any_size_give_all_rows_in_order(tmp_path, arrays, kind, size):
+    table = save(tmp_path, kind, *arrays)
+    blocks = list(Table(table.path, table.labels, size).blocks(labelled=True, classes=CLASSES))
+    np.testing.assert_array_equal(np.concatenate([block.logits for block in blocks]), arrays[0])
+    np.testing.assert_array_equal(np.concatenate([block.labels for block in blocks]), arrays[1])
+    assert max(len(block.labels) for block in blocks) <= (size or ROWS)
+    assert [block.done for block in blocks] == sorted(block.done for block in blocks)
+    assert blocks[-1].done == 1.0
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_labels_are_read_only_when_asked_for(tmp_path, arrays, kind):
+    table = save(tmp_path, kind, *arrays)
+    assert next(table.blocks()).labels is None
+    assert table.classes() == CLASSES
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy"])
+@pytest.mark.parametrize("dtype", ["<f2", ">f4", "<f8", ">f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_reads_the_same_in_any_order_and_precision(tmp_path, arrays, kind, dtype, order):
+    logits = np.asarray(arrays[0].astype(dtype), order=order)
+    table = save(tmp_path, kind, logits, arrays[1])
+    read, labels = Table(table.path, table.labels, 100).arrays()
+    np.testing.assert_array_equal(read, logits)
+    np.testing.assert_array_equal(labels, arrays[1])
+    assert read.dtype in (np.float32, np.float64)
+    assert read.dtype.isnative
+
+
+def test_a_compressed_npz_file_is_streamed_too(tmp_path, arrays):
+    np.savez_compressed(tmp_path / "table.npz", logits=arrays[0], labels=arrays[1])
+    np.testing.assert_array_equal(Table(tmp_path / "table.npz", size=50).arrays()[0], arrays[0])
+
+
+def test_labels_may_be_in_a_file_of_another_format(tmp_path, arrays):
+    logits = save(tmp_path, "npy", *arrays).path
+    labels = save(tmp_path, "csv", *arrays).path
+    np.testing.assert_array_equal(Table(logits, labels, 100).arrays()[1], arrays[1])
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_as_many_labels_as_rows_are_wanted(tmp_path, arrays, change):
+    table = save(tmp_path, "npy", *arrays)
+    np.save(table.labels, np.resize(arrays[1], ROWS + change))
+    with pytest.raises(TableError, match="more"):
+        table.arrays()
+    np.savez(tmp_path / "table.npz", logits=arrays[0], labels=np.resize(arrays[1], ROWS + change))
+    with pytest.raises(TableError, match=r"logits \(257, 3\) do not match labels"):
+        Table(tmp_path / "table.npz").arrays()
+
+
+def test_all_numeric_columns_but_the_label_and_an_index_are_logits(tmp_path):
+    text = ',name,cat,"dog",label\n0,first,1.5,-2,1\n\n1,"se,cond",1e-3,+4,-1\n'
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8-sig")
+    logits, labels = Table(tmp_path / "table.csv").arrays()
+    assert logits.tolist() == [[1.5, -2.0], [0.001, 4.0]]
+    assert labels.tolist() == [1, -1]
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"name": ["a", "b"], "cat": [1.5, 0.001], "dog": [-2, 4], "label": [1, -1]}, index=[5, 7])
+    frame.to_parquet(tmp_path / "table.parquet")
+    assert Table(tmp_path / "table.parquet").arrays()[0].tolist() == [[1.5, -2.0], [0.001, 4.0]]
+
+
+def test_numbered_columns_are_taken_by_their_number(tmp_path):
+    (tmp_path / "table.csv").write_text(
+        "id,logit_10,logit_2," + ",".join(f"logit_{k}" for k in (*range(2), *range(3, 10)))
+    )
+    with open(tmp_path / "table.csv", "a") as file:
+        file.write("\n99,10,2,0,1,3,4,5,6,7,8,9\n")
+    assert next(Table(tmp_path / "table.csv").blocks()).logits.tolist() == [list(range(11))]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy", "csv"])
+def test_reading_needs_memory_for_a_block_and_not_for_the_file(tmp_path, suffix):
+    logits = np.random.default_rng(0).normal(size=(60_000, 10))
+    table = save(tmp_path, suffix, logits, np.zeros(len(logits), np.int64))
+    tracemalloc.start()
+    rows = sum(len(block.logits) for block in Table(table.path, table.labels, 1000).blocks(labelled=True))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rows == len(logits)
+    assert peak < logits.nbytes / 2  # 4.8 MB; a block is 80 kB
+
+
+COLUMNS = {
+    "label": np.array([1, -1, 0]),
+    "confidence": np.array([0.1, 1 / 3, 1.0]),
+    "none": np.float32([0.3, 0, 1e-30]),
+}
+
+
+def read_back(path: Path) -> dict[str, np.ndarray]:
+    if path.suffix == ".csv":
+        found = np.genfromtxt(path, delimiter=",", names=True)
+        return {name: found[name] for name in found.dtype.names}
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        return {name: column.to_numpy() for name, column in zip(COLUMNS, pq.read_table(path).columns, strict=True)}
+    with np.load(path) if path.suffix == ".npz" else open(path, "rb") as file:
+        found = file if path.suffix == ".npz" else np.load(file)
+        return {name: found[name] for name in COLUMNS}
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy", "csv", "parquet"])
+def test_what_is_written_in_blocks_is_read_back_exactly(tmp_path, suffix):
+    path = tmp_path / f"out.{suffix}"
+    with created(path) as write:
+        write({name: column[:2] for name, column in COLUMNS.items()})
+        write({name: column[2:] for name, column in COLUMNS.items()})
+    for name, column in read_back(path).items():
+        np.testing.assert_array_equal(column.astype(COLUMNS[name].dtype), COLUMNS[name])
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy", "csv", "parquet"])
+def test_a_failure_leaves_what_was_there_before_and_nothing_else(tmp_path, suffix):
+    path = tmp_path / f"out.{suffix}"
+    path.write_text("before")
+    with pytest.raises(ZeroDivisionError), created(path) as write:
+        write(COLUMNS | {"several": 1 / len(write.__doc__ or "")})
+    assert path.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_no_zip_member_is_trusted_beyond_its_checksum(tmp_path, arrays):
+    path = save(tmp_path, "npz", *arrays).path
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        content[archive.getinfo("logits.npy").header_offset + 400] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(TableError, match="damaged"):
+        list(Table(path).blocks())
