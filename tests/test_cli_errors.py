@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,59 +34,46 @@ def error(command: str) -> str:
     return lines[0].removeprefix("slova: error: ")
 
 
+HEADER = "logit_0,logit_1,logit_2,label\n"
+NAN = np.where(np.isin(np.arange(90).reshape(30, 3), [22, 28, 85]), np.nan, LOGITS)
+ARRAYS = {
+    "nan": lambda: {"logits": NAN, "labels": LABELS},
+    "range": lambda: {"logits": LOGITS, "labels": np.where(np.arange(30) == 11, 3, LABELS)},
+    "keys": lambda: {"scores": LOGITS, "classes": LABELS},
+    "object": lambda: {"logits": np.array([[Bomb()]], object), "labels": LABELS},
+    "empty": lambda: {"logits": LOGITS[:0], "labels": LABELS[:0]},
+    "integers": lambda: {"logits": LOGITS.astype(np.int64), "labels": LABELS},
+    "flat": lambda: {"logits": LOGITS[0], "labels": LABELS},
+    "wide": lambda: {"logits": np.zeros((4, 5)), "labels": np.zeros(4, np.int64)},
+}
+TEXTS = {
+    "half.csv": HEADER + "1,2,3,0\n1,2,3,0.5\n",
+    "header.csv": HEADER,
+    "ragged.csv": HEADER + "1,2,3,0\n1,2,3\n",
+    "word.csv": HEADER + "1,2,3,0\n1,two,3,0\n",
+    "comma.csv": HEADER + "1,5,2,3,0\n",
+    "gap.csv": "logit_0,logit_2,label\n1,2,0\n",
+    "twice.csv": "logit_0,logit_0,label\n1,2,0\n",
+    "names.csv": "first,second\na,b\n",
+    "text.parquet": "not parquet",
+}
+
+
 def table(name: str) -> str:
-    """Writes a bad file, and gives its name back."""
-    bad = LOGITS.copy()
-    bad[[7, 9, 28], 1] = np.nan
-    out_of_range = np.where(np.arange(30) == 11, 3, LABELS)
-    header = "logit_0,logit_1,logit_2,label\n"
-    match name:
-        case "nan.npz":
-            np.savez(name, logits=bad, labels=LABELS)
-        case "range.npz":
-            np.savez(name, logits=LOGITS, labels=out_of_range)
-        case "half.csv":
-            open(name, "w").write(header + "1,2,3,0\n1,2,3,0.5\n")
-        case "keys.npz":
-            np.savez(name, scores=LOGITS, classes=LABELS)
-        case "object.npz":
-            np.savez(name, logits=np.array([[Bomb()]], object), labels=LABELS)
-        case "object.npy":
-            np.save(name, np.array([[Bomb()]], object))
-        case "empty.npz":
-            np.savez(name, logits=LOGITS[:0], labels=LABELS[:0])
-        case "integers.npz":
-            np.savez(name, logits=LOGITS.astype(np.int64), labels=LABELS)
-        case "flat.npz":
-            np.savez(name, logits=LOGITS[0], labels=LABELS)
-        case "wide.npz":
-            np.savez(name, logits=np.zeros((4, 5)), labels=np.zeros(4, np.int64))
-        case "cut.npz":
-            open(name, "wb").write(open("good.npz", "rb").read()[:500])
-        case "cut.npy":
-            np.save(name, LOGITS)
-            open(name, "rb+").truncate(300)
-        case "header.csv":
-            open(name, "w").write(header)
-        case "ragged.csv":
-            open(name, "w").write(header + "1,2,3,0\n1,2,3\n")
-        case "word.csv":
-            open(name, "w").write(header + "1,2,3,0\n1,two,3,0\n")
-        case "comma.csv":
-            open(name, "w").write(header + "1,5,2,3,0\n")
-        case "binary.csv":
-            open(name, "wb").write(b"a,b\n\xff\xfe\x00")
-        case "gap.csv":
-            open(name, "w").write("logit_0,logit_2,label\n1,2,0\n")
-        case "twice.csv":
-            open(name, "w").write("logit_0,logit_0,label\n1,2,0\n")
-        case "names.csv":
-            open(name, "w").write("first,second\na,b\n")
-        case "text.parquet":
-            open(name, "w").write("not parquet")
-        case _:  # an empty file of that name, or none at all
-            if not name.startswith("missing"):
-                open(name, "w").close()
+    """Writes a bad file of this name (missing: none, nothing: an empty one), and gives the name back."""
+    path = Path(name)
+    if path.suffix == ".npz" and path.stem in ARRAYS:
+        np.savez(path, **ARRAYS[path.stem]())
+    elif path.suffix == ".npy" and path.stem != "nothing":
+        np.save(path, ARRAYS["object"]()["logits"] if path.stem == "object" else LOGITS)
+    elif name in TEXTS:
+        path.write_text(TEXTS[name])
+    elif path.stem != "missing":
+        path.write_bytes(
+            {"binary": b"a,b\n\xff\xfe\x00", "cut": Path("good.npz").read_bytes()[:500]}.get(path.stem, b"")
+        )
+    if name == "cut.npy":
+        path.write_bytes(path.read_bytes()[:300])
     return name
 
 
@@ -231,5 +219,5 @@ def test_an_output_that_cannot_be_written_is_said_before_the_work(folder, monkey
 
 
 def test_json_is_nothing_but_json(folder):
-    result = CliRunner().invoke(main, "fit good.npz -o m.slova --json".split())
+    result = CliRunner().invoke(main, ["fit", "good.npz", "-o", "m.slova", "--json"])
     assert json.loads(result.stdout)["rows"] == 30

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +51,7 @@ main(sys.argv[1:], prog_name="slova")
 """
     done = python(code, *arguments)
     assert done.returncode == 0
-    assert not {"torch", "scipy", "pyarrow", "sklearn", "slova.scorer"} & set(json.loads(done.stderr))
+    assert not {"torch", "scipy.optimize", "pyarrow", "sklearn", "slova.cli.fit"} & set(json.loads(done.stderr))
 
 
 def test_the_module_runs_as_a_program():
@@ -97,8 +96,8 @@ def test_a_full_disk_leaves_the_old_output(folder):
 
 @pytest.mark.parametrize("command", ["score", "metrics", "fit"])
 def test_a_file_larger_than_the_memory_is_no_trouble(folder, command):
-    """An address space of 96 MB beyond what the imports take, for a file of 256 MB (of holes, so that it costs no disk)."""
-    rows = 256 * 2**20 // (64 * 4)
+    """An address space of 32 MB beyond what the imports take, for a file of 64 MB (of holes, so it costs no disk)."""
+    rows = 64 * 2**20 // (64 * 4)
     for name, shape, dtype in (("big", (rows, 64), "<f4"), ("labels", (rows,), "<i1")):
         with open(folder / f"{name}.npy", "wb") as file:
             np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
@@ -109,7 +108,7 @@ from pathlib import Path
 import scipy.optimize, scipy.special, scipy.stats
 import slova.cli.fit, slova.cli.metrics, slova.cli.score, slova.cli.stream
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 96 * 2**20,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (used + 32 * 2**20,) * 2)
 slova.cli.main(sys.argv[1:], prog_name="slova")
 """
     options = {
@@ -117,7 +116,7 @@ slova.cli.main(sys.argv[1:], prog_name="slova")
         "metrics": ["--labels", folder / "labels.npy", "--json"],
         "fit": ["--labels", folder / "labels.npy", "-o", folder / "new.slova", "--stream", "--map", "none"],
     }[command]
-    done = python(code, command, folder / "big.npy", *options, "--batch-size", 8192)
+    done = python(code, command, folder / "big.npy", *options, "--batch-size", 1024)
     assert done.returncode == 0, done.stderr
     if command == "score":
         assert len(np.load(folder / "out.npy", mmap_mode="r")) == rows
@@ -134,8 +133,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
     ) as process:
         process.stdout.readline()
         process.stdout.close()
-        time.sleep(0)
-        assert "Traceback" not in process.stderr.read()
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert "error" not in said.lower()
 
 
 def test_a_bar_is_drawn_on_a_terminal_only(folder):

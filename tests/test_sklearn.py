@@ -11,11 +11,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from slova.heads import log_slova
 from slova.scorer import Scorer
 from slova.sklearn import SlovaClassifier
+from slova.sklearn.contract import completed
 
 pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
@@ -47,7 +49,7 @@ def test_two_classes_have_two_members_so_that_none_and_several_differ(blobs):
     np.testing.assert_allclose(1 - raw.sum(axis=1) - none, none, atol=1e-12)  # one column: none equals several
 
 
-@pytest.mark.parametrize("base", [LogisticRegression(), RandomForestClassifier(5, random_state=0), RidgeClassifier()])
+@pytest.mark.parametrize("base", [LogisticRegression(), KNeighborsClassifier(), RidgeClassifier()])
 def test_predict_is_the_argmax_of_predict_proba_even_where_the_confidence_is_below_one_in_k(blobs, base):
     X, y, far = blobs
     grid = np.vstack([X, far, np.random.default_rng(1).uniform(-30, 30, (1000, 2))])
@@ -60,6 +62,14 @@ def test_predict_is_the_argmax_of_predict_proba_even_where_the_confidence_is_bel
         np.testing.assert_array_equal(classifier.classes_[columns.argmax(axis=1)], classifier.predict(grid))
     np.testing.assert_allclose(probs.sum(axis=1), 1)
     np.testing.assert_allclose(probs.max(axis=1), np.maximum(confidence, 1 / 3), atol=1e-6)
+
+
+def test_tied_classes_complete_to_a_row_whose_argmax_is_the_first_of_them():
+    tops = np.linspace(0.34, 0.49, 200)
+    log_probs = np.log(np.column_stack([tops, tops, np.full(200, 1e-9)]))
+    probs = completed(log_probs, np.zeros((200, 1), int))
+    np.testing.assert_array_equal(probs.argmax(axis=1), 0)
+    np.testing.assert_allclose(probs.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(("names", "none"), [(["a", "b", "long"], "a longer one"), ([5, -1, 7], -2), ([0.5, 1, 2], -1)])

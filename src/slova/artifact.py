@@ -124,7 +124,7 @@ def _serialize(tensors: Tensors) -> bytes:
     if all(isinstance(tensor, np.ndarray) for tensor in tensors.values()):
         from safetensors.numpy import save as numpy_save
 
-        return bytes(numpy_save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}))
+        return bytes(numpy_save({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}))
     import torch
     from safetensors.torch import save as torch_save
 

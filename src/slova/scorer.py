@@ -17,6 +17,7 @@ import numpy as np
 from slova import artifact
 from slova.backend import Array, floating, of, to_numpy
 from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, Map, Pairs
+from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
 from slova.metrics import Selection
 from slova.promise import threshold_for
@@ -57,21 +58,22 @@ class Scorer:
         labels: Array,
         *,
         head: Callable[[Array], Readout] = read_slova,
-        calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
+        calibrate: Callable[..., Map] | None = ExponentialCalibration.fit,
         rescale: bool = False,
+        weight: Array | None = None,
     ) -> Scorer:
         """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the
         log-probabilities, None leaves them; `rescale` fits an affine map of the logits first. P(none) is calibrated
-        when the labels have NONE rows."""
+        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them."""
         logits, labels = _check_logits(logits, labels)
-        before = AffineCalibration.fit(logits, labels) if rescale else None
+        before = AffineCalibration.fit(logits, labels, weight=weight) if rescale else None
         readout = head(logits if before is None else before(logits))
         scorer = cls(
             classes=logits.shape[1],
             head=head,
             before=before,
-            map=None if calibrate is None else calibrate(readout.log_probs, labels),
-            none_map=_none_map(readout.log_none, labels),
+            map=None if calibrate is None else calibrate(readout.log_probs, labels, **_weighted(weight)),
+            none_map=_none_map(readout.log_none, labels, weight),
         )
         answer = scorer.predict(logits)  # and not the top after the map, which may tie classes or change their order
         hits = answer.label == labels
@@ -175,13 +177,18 @@ class Scorer:
 
 
 def _check_logits(logits: Array, labels: Array) -> tuple[np.ndarray, np.ndarray]:
-    from slova.calibration.pairs import check_rows
-
     logits, labels = check_rows(to_numpy(logits), labels, "logits")
     return logits, labels
 
 
-def _none_map(log_none: np.ndarray, labels: np.ndarray) -> ExponentialCalibration | None:
+def _weighted(weight: Array | None) -> dict[str, Array]:
+    """Maps that know no weight are not asked for it where there is none."""
+    return {} if weight is None else {"weight": weight}
+
+
+def _none_map(log_none: np.ndarray, labels: np.ndarray, weight: Array | None) -> ExponentialCalibration | None:
     if not (labels == NONE).any() or np.isneginf(log_none).all():
         return None
-    return ExponentialCalibration.fit_pairs(Pairs.merge(log_none, labels == NONE), at_most_one=True)
+    count = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
+    log_none, labels, count = log_none[count > 0], labels[count > 0], count[count > 0]
+    return ExponentialCalibration.fit_pairs(Pairs.merge(log_none, labels == NONE, count), at_most_one=True)

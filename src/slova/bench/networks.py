@@ -17,10 +17,23 @@ from torch import Tensor, nn
 
 from slova.bench.layers import AlwaysDropout, BayesianConv2d
 
-__all__ = ["Normalize", "digits_net", "preact_resnet", "resnet20"]
+__all__ = ["Normalize", "digits_net", "last_linear", "preact_resnet", "resnet20", "with_last"]
 
 CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 Conv = Callable[..., nn.Module]
+
+
+def last_linear(network: nn.Sequential) -> nn.Linear:
+    """The classifier of a network that has a linear one."""
+    layer = network[-1]
+    if not isinstance(layer, nn.Linear):
+        raise TypeError(f"wanted a network that ends in a linear layer, got {type(layer).__name__}")
+    return layer
+
+
+def with_last(network: nn.Sequential, *layers: nn.Module) -> nn.Sequential:
+    """The network with these in place of its last layer."""
+    return nn.Sequential(*list(network.children())[:-1], *layers)
 
 
 class Normalize(nn.Module):

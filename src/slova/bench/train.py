@@ -22,7 +22,7 @@ from slova.bench.schedules import cosine
 
 __all__ = ["Loss", "Place", "Recipe", "Run", "seeded", "train"]
 
-Loss = Callable[[Callable[[Tensor], Tensor], Tensor, Tensor], Tensor]
+Loss = Callable[[nn.Module, Tensor, Tensor, int], Tensor]  # network, images, labels, rows of the training set
 CHUNK = 8192  # images augmented at a time
 
 
@@ -78,7 +78,7 @@ class Run:
         self.recipe, self.loss = recipe, loss
         self.fast = place.fast and place.device.type == "cuda"
         self.network = _channels_last(network) if self.fast else network
-        self.batch = min(recipe.batch, rows)
+        self.rows, self.batch = rows, min(recipe.batch, rows)
         self.steps = rows // self.batch
         self.rate = torch.zeros((), device=place.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
@@ -95,7 +95,10 @@ class Run:
             if self.step is None:
                 from slova.bench.graphs import captured
 
-                self.step = captured(self, batch, targets)
+                with torch.backends.cudnn.flags(
+                    enabled=True, benchmark=True
+                ):  # the graph keeps the fastest convolutions for good
+                    self.step = captured(self, batch, targets)
             total += self.step(batch, targets)
         return total / self.steps
 
@@ -148,7 +151,7 @@ class Run:
         self.optimiser.zero_grad(set_to_none=True)
         layout = torch.channels_last if self.fast else torch.contiguous_format
         with torch.autocast(images.device.type, torch.bfloat16, enabled=self.fast, cache_enabled=False):
-            value = self.loss(self.callable, (images.float() / 255).contiguous(memory_format=layout), labels)
+            value = self.loss(self.callable, (images.float() / 255).contiguous(memory_format=layout), labels, self.rows)
         value.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         self._follow()
@@ -170,20 +173,22 @@ def _channels_last(network: nn.Module) -> nn.Module:
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
-def _callable(network: nn.Module, fast: bool) -> Callable[[Tensor], Tensor]:
+def _callable(network: nn.Module, fast: bool) -> nn.Module:
     if distributed.is_initialized():
         return nn.parallel.DistributedDataParallel(network)
-    return torch.compile(network) if fast else network
+    return torch.compile(network) if fast else network  # type: ignore[return-value]
 
 
 def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.Optimizer:
     decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1]
     plain = [parameter for parameter in network.parameters() if parameter.ndim <= 1]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    fused = rate.is_cuda  # one kernel, which reads the rate from the device, as a CUDA graph must
     if recipe.adam_eps is None:
-        return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=recipe.momentum > 0)  # type: ignore[arg-type]
+        nesterov = recipe.momentum > 0
+        return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=nesterov, fused=fused)
     betas = (recipe.momentum, 0.999)
-    return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=rate.is_cuda)
+    return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)
 
 
 def _mix(seed: int, epoch: int) -> int:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova.backend import Array, floating
-from slova.calibration.pairs import check_rows
+from slova.calibration.pairs import check_rows, check_weight
 
 __all__ = ["AffineCalibration"]
 
@@ -37,8 +37,9 @@ class AffineCalibration:
         return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
 
     @classmethod
-    def fit(cls, logits: Array, labels: Array) -> AffineCalibration:
-        """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class."""
+    def fit(cls, logits: Array, labels: Array, *, weight: Array | None = None) -> AffineCalibration:
+        """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class;
+        `weight` is how often each row counts."""
         from scipy.optimize import minimize
 
         logits, labels = check_rows(logits, labels, "logits")
@@ -48,11 +49,13 @@ class AffineCalibration:
             )
         wanted = (np.arange(logits.shape[1]) == labels[:, None]).astype(np.float64)
         values = logits.astype(np.float64)
+        counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
+        shares = (counts / counts.sum())[:, None]
         bounds = [(1e-3, 1e3), (-1e3, 1e3)]
         found = minimize(
             _loss,
             np.array([1.0, 0.0]),
-            args=(values, wanted),
+            args=(values, wanted, shares),
             jac=True,
             bounds=bounds,
             method="L-BFGS-B",
@@ -61,8 +64,8 @@ class AffineCalibration:
         return cls(*found.x)
 
 
-def _loss(numbers: Array, logits: Array, wanted: Array) -> tuple[float, Array]:
+def _loss(numbers: Array, logits: Array, wanted: Array, shares: Array) -> tuple[float, Array]:
     moved = numbers[0] * logits + numbers[1]
     losses = np.maximum(moved, 0) + np.log1p(np.exp(-np.abs(moved))) - wanted * moved
-    error = (np.exp(-np.maximum(-moved, 0)) / (1 + np.exp(-np.abs(moved))) - wanted) / len(logits)
-    return float(losses.sum() / len(logits)), np.array([np.sum(error * logits), np.sum(error)])
+    error = (np.exp(-np.maximum(-moved, 0)) / (1 + np.exp(-np.abs(moved))) - wanted) * shares
+    return float((losses * shares).sum()), np.array([np.sum(error * logits), np.sum(error)])

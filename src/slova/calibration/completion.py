@@ -48,7 +48,8 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     below = ops.put(
         ops.clip(ops.minus(log_probs, ops.top(log_probs)[0]), -1e15, 0.0), index, ops.full(top, -float("inf"))
     )
-    shares = ops.put(_shares(below, top, ops) + ops.log1mexp(top), index, top)
+    shares = _shares(below, top, ops) + ops.log1mexp(top)
+    shares = ops.put(ops.where(shares > top, top, shares), index, top)  # rounding puts no class above the top
     filled = ops.where(top < equal, top + ops.full(log_probs, 0.0), shares)
     left = ops.log1mexp(ops.clip(top + ops.log(ops.full(top, classes)), None, 0.0))
     log_none = ops.where(top < equal, left, ops.full(top, -float("inf")))[..., 0]

@@ -210,7 +210,8 @@ def _local(mixture: Mixture, points: Points) -> _Local:
 
 
 def _step(mixture: Mixture, here: _Local, damping: float) -> Mixture:
-    """One damped Newton step; the log of an exponent moves by at most one, a weight that would turn negative is dropped."""
+    """One damped Newton step; the log of an exponent moves by at most one, a weight that would turn negative is
+    dropped."""
     terms, infinite = len(mixture.weights), np.isinf(mixture.exponents)
     scale = np.abs(np.diag(here.hessian))
     scale = np.maximum(scale, 1e-12 * scale.max() + 1e-300)  # not singular where nothing counts
@@ -269,6 +270,8 @@ def _search(old: Mixture, new: Mixture, points: Points) -> tuple[Mixture, float]
 
 def _likelihood_gap(mixture: Mixture, points: Points, at_most_one: bool) -> float:
     finite = _finite(points)
+    if not np.any(finite.t > 0):  # only c(1) was left to choose, and the first step has chosen it
+        return 0.0
     chance = mixture.at(finite.t)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(

@@ -16,7 +16,7 @@ from slova.cli.terminal import Program, version
 
 __all__ = ["main"]
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)  # what is wrong with a file is said by whoever opens it
 SHARE = click.FloatRange(0.0, 1.0)
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout; an infinite number is null.")
 labels_file = click.option(
@@ -133,3 +133,55 @@ def demo(seed: int, risk: float, as_json: bool) -> None:
     from slova.cli.demo import run
 
     run(seed, risk, as_json)
+
+
+@main.group()
+def bench() -> None:
+    """The comparison: every method of the paper, trained, shifted and measured."""
+
+
+@bench.command("run")
+@click.argument("experiment")
+@click.option("--on", default="digits", show_default=True, help="The data set to train on.")
+@click.option("--methods", help="Only these, separated by commas.  [all of the experiment]")
+@click.option("--seeds", default="1", show_default=True, help="How many, or which, separated by commas.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to go on.")
+@click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or what there is.")
+@click.option("--data-dir", "data", type=FILE, help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]")
+@click.option("--results", type=FILE, default="results", show_default=True, help="The folder for the rows.")
+@click.option("--store", type=FILE, default=".slova", show_default=True, help="The folder for weights and images.")
+def bench_run(**options: Any) -> None:
+    """Run EXPERIMENT, or what is left of it, and append its rows to a CSV file.
+
+    Example: slova bench run shift --on digits --methods softmax,slova
+    """
+    from slova.cli.bench import BenchOptions, run
+
+    run(BenchOptions(**options))
+
+
+@bench.command("images")
+@click.option("--on", default="cifar10", show_default=True, help="The data set whose test images are shifted.")
+@click.option("--workers", type=click.IntRange(1), help="Processes.  [one a core]")
+@click.option("--data-dir", "data", type=FILE, help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]")
+@click.option("--store", type=FILE, default=".slova", show_default=True, help="The folder for weights and images.")
+def bench_images(**options: Any) -> None:
+    """Make all shifted test images ahead of time, on all cores.
+
+    Example: slova bench images --on cifar10
+    """
+    from slova.cli.bench import make_images
+
+    make_images(**options)
+
+
+@bench.command("list")
+def bench_list() -> None:
+    """List experiments, data sets and methods.
+
+    Example: slova bench list
+    """
+    from slova.cli.bench import listing
+
+    click.echo(listing())

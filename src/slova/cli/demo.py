@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
 import click
 
 from slova.cli.terminal import aligned, print_json, progress
 from slova.demo import Cell, Promise, Report
-from slova.tables import TableError
 
 __all__ = ["run"]
 
@@ -23,11 +23,11 @@ def run(seed: int, risk: float, as_json: bool) -> None:
 
 
 def _check_extras() -> None:
-    try:
-        import sklearn  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise TableError(f'the demo needs {error.name}: pip install "slova[torch,sklearn]"') from None
+    for name in ("torch", "sklearn"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            raise click.ClickException(f'the demo needs {name}: pip install "slova[torch,sklearn]"') from None
 
 
 def _plain(report: Report) -> dict[str, object]:

@@ -80,7 +80,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Score a batch, then train on it: such scores are honest, and calibrate together with, but more than, earlier ones.
+        """Score a batch, then train on it: such scores are honest; they calibrate, together with the earlier ones.
 
         The first batch finds no members to score it, so calibration begins with the second. Weights count in the
         members; in the calibration of a stream a row counts once, or not at all if its weight is 0.

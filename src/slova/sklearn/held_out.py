@@ -83,8 +83,8 @@ def fit_scorer(held: Held, *, rescale: bool) -> Scorer:
         message = "no row is there that the members have not seen: the confidence is their own, not calibrated"
         warnings.warn(message, SmallValidationWarning, stacklevel=3)
         return Scorer(classes=held.logits.shape[1])
-    calibrate = partial(ExponentialCalibration.fit, which="top", at_most_one=True, weight=held.weight)
-    return Scorer.fit(held.logits, held.labels, calibrate=calibrate, rescale=rescale)
+    calibrate = partial(ExponentialCalibration.fit, which="top", at_most_one=True)
+    return Scorer.fit(held.logits, held.labels, calibrate=calibrate, rescale=rescale, weight=held.weight)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
     with open(path, "rb"):  # a missing file is told from a damaged one
         pass
     try:
-        with arrow.parquet.ParquetFile(path, buffer_size=BUFFER) as file:
+        with arrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
             columns = _columns(file.schema_arrow, want, path)
             classes = _list_length(file, path) if LIST in columns else len(columns)
             number, rows = 0, file.metadata.num_rows

@@ -1,12 +1,12 @@
 """Named splits as tensors: `load("cifar10-test")` is images uint8 (N, C, H, W) and labels int64 (N,).
 
 A name is NAME-SPLIT. Every data set with a training half has four splits: `train` and `val` part it, `full` is both,
-`test` is the other half. The first `train` images of the file train, the last ones validate, in the original order:
+`test` is the other half. The last images of the training half validate, in the original order (digits: a fixed one):
 
-    digits               797 +  500, test    500     in scikit-learn: nothing to download
+    digits               797 +   500, test    500    in scikit-learn: nothing to download
     cifar10, cifar100 45,000 + 5,000, test 10,000    the last tenth, as in the authors' code
     svhn              65,932 + 7,325, test 26,032    the last tenth: neighbours come from the same house number, so a
-                                                     shuffled validation split would hold digits seen in training
+                                                     shuffled validation split would show houses seen in training
     lsun, tinyimagenet, imagenet32, imagenet224      only `test`, to be told from the others
 
 Images are looked for in a folder first: the argument, else the environment variable SLOVA_DATA, else the user's cache.

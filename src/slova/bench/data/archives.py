@@ -17,8 +17,8 @@ PIXELS = 3 * 32 * 32
 
 
 def cifar(path: Path, members: tuple[str, ...], *, label_bytes: int = 1) -> tuple[Array, Array]:
-    """The records of CIFAR's binary version: label bytes, of which the last is the (fine) label, then the red, the green
-    and the blue plane."""
+    """The records of CIFAR's binary version: label bytes, the last of which is the (fine) label, then a red, a green
+    and a blue plane."""
     with tarfile.open(path, "r:gz") as archive:
         content = b"".join(_member(archive, name, path) for name in members)
     if len(content) % (label_bytes + PIXELS):

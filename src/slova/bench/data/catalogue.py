@@ -1,6 +1,7 @@
 """What is known of every data set: its classes, its files and their checksums, its splits, and what is foreign to it.
 
-The MD5 of an archive is its makers' own; the SHA-256 of the images and labels were taken from files whose MD5 was theirs.
+The MD5 of an archive is its makers' own. The SHA-256 were taken from images and labels with the makers' MD5, where
+there is one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+from slova.bench.data import class_names
 from slova.bench.data.archives import cifar, svhn
 from slova.bench.data.digits import digits
 from slova.bench.data.download import Archive
@@ -37,19 +39,6 @@ def _parts(train: File, test: File, val: int) -> dict[str, tuple[File, slice]]:
 
 
 TORONTO, STANFORD = "https://www.cs.toronto.edu/~kriz", "http://ufldl.stanford.edu/housenumbers"
-DIGIT_NAMES = tuple("0123456789")
-CIFAR10_NAMES = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
-CIFAR100_NAMES = tuple(
-    """
-    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can castle
-    caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin elephant
-    flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard lobster man maple_tree
-    motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate
-    poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake spider
-    squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip turtle
-    wardrobe whale willow_tree wolf woman worm
-    """.split()
-)
 
 DIGITS = File(
     name="digits",
@@ -151,7 +140,7 @@ FOREIGN = ("lsun-test", "imagenet32-test", "imagenet224-test", "tinyimagenet-tes
 DATASETS = {
     "digits": Dataset(
         classes=10,
-        class_names=DIGIT_NAMES,
+        class_names=class_names.DIGITS,
         parts={
             "train": (DIGITS, slice(0, 797)),
             "val": (DIGITS, slice(797, 1297)),
@@ -161,19 +150,19 @@ DATASETS = {
     ),
     "cifar10": Dataset(
         classes=10,
-        class_names=CIFAR10_NAMES,
+        class_names=class_names.CIFAR10,
         parts=_parts(CIFAR10_TRAIN, CIFAR10_TEST, 5_000),
         ood=("svhn-test", "cifar100-test", *FOREIGN),
     ),
     "cifar100": Dataset(
         classes=100,
-        class_names=CIFAR100_NAMES,
+        class_names=class_names.CIFAR100,
         parts=_parts(CIFAR100_TRAIN, CIFAR100_TEST, 5_000),
         ood=("svhn-test", "cifar10-test", *FOREIGN),
     ),
     "svhn": Dataset(
         classes=10,
-        class_names=DIGIT_NAMES,
+        class_names=class_names.DIGITS,
         parts=_parts(SVHN_TRAIN, SVHN_TEST, 7_325),
         ood=("cifar10-test", "cifar100-test", *FOREIGN),
     ),

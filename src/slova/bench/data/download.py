@@ -1,5 +1,5 @@
-"""One archive from the web, checked: an archive that is already in the folder is not downloaded, one that does not match
-its checksum is not used, and one that broke off leaves nothing behind."""
+"""One archive from the web, checked: an archive that is already in the folder is not downloaded, one that does not
+match its checksum is not used, and one that broke off leaves nothing behind."""
 
 from __future__ import annotations
 

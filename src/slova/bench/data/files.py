@@ -84,7 +84,7 @@ def _shrunk(larger: Pack, side: int) -> Pack:
 def _read(path: Path) -> tuple[Array, Array | None]:
     """The arrays of a file, without ever unpickling one."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("images", "labels") if name in archive.files}
             there = ", ".join(map(repr, archive.files)) or "none"
     except DAMAGE as error:
@@ -102,7 +102,7 @@ def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pac
     found = Pack(images, np.full(len(images), NONE) if labels is None else labels)
     _check_labels(found, file, where)
     for name, array, sha256 in zip(Pack._fields, (images, found.labels.astype("<i8")), file.sha256, strict=False):
-        if hashlib.sha256(np.ascontiguousarray(array)).hexdigest() != sha256:
+        if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != sha256:
             raise DataError(f"{where}: the {name} do not match their checksum, so they are not those of {file.name}")
     return found
 

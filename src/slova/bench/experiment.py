@@ -1,0 +1,153 @@
+"""An experiment: which methods are asked about which sets, and what is measured. Running it is a stream of rows.
+
+    for row in run(experiment, bench, results, methods, seeds): ...
+
+Methods that share a network are asked together, so that every set passes through every network once. A row that is
+there already is not computed again; work that leads only to such rows is not done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from slova.backend import Array
+from slova.bench.method import Detector, Method, Outputs
+from slova.bench.pipeline import Bench, Trained, calibration, pooled
+from slova.bench.results import Cell, Results, Row
+from slova.bench.sets import TestSet, clean
+from slova.calibration import Map
+from slova.heads import Readout
+
+__all__ = ["Answers", "Experiment", "Variant", "run"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method and what varies within it (M, n_b, …), which has a column of its own."""
+
+    method: Method
+    variant: str = ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a method says of a set: the calibrated read-out, the labels, an OOD score where it has one, and its
+    confidence on the clean test set."""
+
+    readout: Readout
+    labels: Array
+    score: Array
+    inside: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """`variants` expands a method into what is run, `sets` lists what it is asked about, `measure` gives the metrics of
+    one answer."""
+
+    name: str
+    methods: tuple[str, ...]
+    sets: Callable[[Bench], list[TestSet]]
+    measure: Callable[[TestSet, Answers], dict[str, float]]
+    metrics: Callable[[Method, TestSet, Bench], tuple[str, ...]]
+    variants: Callable[[Method], list[Variant]] = lambda method: [Variant(method)]
+
+    def run(
+        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+    ) -> Iterator[list[Row]]:
+        """The rows of each network and set, as they become known; they are in the results when they are seen here."""
+        return run(self, bench, results, methods, seeds)
+
+
+def run(
+    experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+) -> Iterator[list[Row]]:
+    """One network after the other, and every set through it once."""
+    done = {row.key for row in results.read()}
+    for seed in seeds:
+        for group in _sharing(experiment, bench, methods, seed):
+            wanted = [
+                (test, [v for v in group if not _known(experiment, bench, v, test, seed, done)])
+                for test in experiment.sets(bench)
+            ]
+            if not any(variants for _, variants in wanted):
+                continue
+            asked = _Asked(bench, bench.trained(group[0].method, seed), group)
+            for test, variants in wanted:
+                if variants:
+                    rows = list(asked.rows(experiment, test, variants))
+                    results.append(rows)
+                    done |= {row.key for row in rows}
+                    yield rows
+
+
+def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], seed: int) -> list[list[Variant]]:
+    """Variants in groups that can be asked together: the same networks, adapted and sampled in the same way."""
+
+    def key(variant: Variant) -> str:
+        method = variant.method
+        parts = (bench.weights(method, seed), method.members, method.samples, str(method.adapt))
+        return json.dumps(parts, sort_keys=True)
+
+    variants = [variant for method in methods for variant in experiment.variants(method)]
+    return [list(group) for _, group in itertools.groupby(sorted(variants, key=key), key)]
+
+
+def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
+    name = variant.method.name
+    return Cell(experiment.name, name, variant.variant, bench.setting.train, test.test, test.shift, test.level, seed, 0)
+
+
+def _known(
+    experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int, done: set[tuple[object, ...]]
+) -> bool:
+    cell = _cell(experiment, bench, variant, test, seed)
+    return all(Row.of(cell, metric, 0.0).key in done for metric in experiment.metrics(variant.method, test, bench))
+
+
+class _Asked:
+    """Trained networks, with what each of their methods has fitted and said of the clean test set."""
+
+    def __init__(self, bench: Bench, trained: Trained, group: list[Variant]) -> None:
+        self.bench, self.trained = bench, trained
+        self.maps: dict[Variant, Map | None] = {v: calibration(v.method, bench, trained) for v in group}
+        self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
+        outputs = trained.outputs(clean(bench)[0].load(bench)[0])
+        self.inside = {variant: self._score(variant, outputs) for variant in group}
+
+    def rows(self, experiment: Experiment, test: TestSet, variants: list[Variant]) -> Iterator[Row]:
+        images, labels = test.load(self.bench)
+        outputs = self.trained.outputs(images)
+        for variant in variants:
+            cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=len(labels))
+            answers = self._answers(variant, outputs, labels)
+            yield from (Row.of(cell, metric, value) for metric, value in experiment.measure(test, answers).items())
+
+    def _answers(self, variant: Variant, outputs: Outputs, labels: Tensor) -> Answers:
+        readout, score = self._readout(variant, outputs), self._score(variant, outputs)
+        return Answers(readout, labels.numpy(), score, self.inside[variant])
+
+    def _readout(self, variant: Variant, outputs: Outputs) -> Readout:
+        readout, fitted = pooled(variant.method.head, outputs.logits), self.maps[variant]
+        return readout if fitted is None else replace_probs(readout, fitted(readout.log_probs))
+
+    def _score(self, variant: Variant, outputs: Outputs) -> Array:
+        """What tells the set from the training data: the method's own score, or else its confidence."""
+        detector = self.detectors[variant]
+        return np.exp(self._readout(variant, outputs).log_probs).max(axis=-1) if detector is None else detector(outputs)
+
+    def _detector(self, method: Method) -> Detector | None:
+        if method.detect is None:
+            return None
+        training = self.bench.training
+        return method.detect(self.trained.outputs(training.images), training.labels.numpy())
+
+
+def replace_probs(readout: Readout, log_probs: Array) -> Readout:
+    return readout._replace(log_probs=log_probs)

@@ -1,0 +1,42 @@
+"""ACET (Hein et al. 2019): CEDA whose noise is first moved, by up to 0.3 a pixel, to where confidence is highest."""
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from slova.bench.methods import ceda
+from slova.bench.noise import low_pass_noise
+
+EPSILON, STEPS = 0.3, 40
+
+
+def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
+    """Signed gradient ascent on the confidence from a random start, batch norm in inference mode; the best image of
+    each row is kept."""
+    training = network.training
+    network.eval()
+    start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
+    images, best, highest = start.clamp(0, 1), noise, noise.new_full((len(noise),), -torch.inf)
+    for _ in range(steps + 1):
+        images = images.detach().requires_grad_()
+        values = ceda.confidence(network(images))
+        (slope,) = torch.autograd.grad(values.sum(), images)
+        better = values.detach() > highest
+        best, highest = (
+            torch.where(better[:, None, None, None], images.detach(), best),
+            torch.maximum(values.detach(), highest),
+        )
+        moved = (images.detach() + EPSILON / steps * slope.sign()).clamp(0, 1)
+        images = torch.clamp(moved, noise - EPSILON, noise + EPSILON)
+    network.train(training)
+    return best
+
+
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, *, steps: int = STEPS) -> Tensor:
+    return ceda.together(network, images, labels, attack(network, low_pass_noise(images), steps))
+
+
+METHOD = replace(ceda.METHOD, name="acet", loss=loss)
+SHORT = replace(METHOD, name="acet_short", loss=partial(loss, steps=8))

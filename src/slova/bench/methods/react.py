@@ -1,0 +1,30 @@
+"""ReAct (Sun et al. 2021): the classifier's input is clipped at the 90th percentile of what training images give."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from slova.bench.methods import softmax
+from slova.bench.networks import with_last
+
+
+class Clip(nn.Module):
+    """min(feature, ceiling)."""
+
+    def __init__(self, ceiling: float) -> None:
+        super().__init__()
+        self.ceiling = ceiling
+
+    def forward(self, features: Tensor) -> Tensor:
+        return features.clamp(max=self.ceiling)
+
+
+@torch.no_grad()
+def adapt(network: nn.Sequential, images: Tensor) -> nn.Sequential:
+    some = images[:2000].float() / 255
+    features = torch.cat([network[:-1](some[i : i + 500]) for i in range(0, len(some), 500)])
+    return with_last(network, Clip(float(torch.quantile(features.flatten().float(), 0.9))), network[-1])
+
+
+METHOD = replace(softmax.METHOD, name="react", adapt=adapt)

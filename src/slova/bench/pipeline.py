@@ -1,0 +1,148 @@
+"""From a method to what it says of a set: train, adapt, run, read out, calibrate. Each stage takes what decides it and
+no more.
+
+Softmax, temperature scaling, ReAct and the first member of the ensemble share their weights because the arguments of
+`weights` are the same for them, as are those of OVA, uncalibrated SLOVA and SLOVA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from slova.backend import NUMPY, Array
+from slova.bench import data
+from slova.bench.method import Method, Outputs
+from slova.bench.settings import Setting
+from slova.bench.store import Store, describe
+from slova.bench.train import Place, seeded, train
+from slova.calibration import Map
+from slova.heads import NONE, Readout
+
+__all__ = ["Bench", "Trained", "pooled"]
+
+BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where a comparison runs: the training set's setting, the store, the device, the data folder, and how many images
+    a test set may have."""
+
+    setting: Setting
+    store: Store = field(default_factory=lambda: Store(None))
+    place: Place = field(default_factory=Place)
+    folder: str | Path | None = None
+    limit: int | None = None
+
+    def load(self, name: str) -> data.Split:
+        return data.load(name, folder=self.folder, limit=None if name == self.setting.train else self.limit)
+
+    @cached_property
+    def training(self) -> data.Split:
+        return self.load(self.setting.train)
+
+    @cached_property
+    def validation(self) -> data.Split:
+        return self.load(self.setting.val)
+
+    def trained(self, method: Method, seed: int) -> Trained:
+        """The networks of a method, from the store or trained now."""
+        networks = [self._network(method, seed * method.members + member) for member in range(method.members)]
+        if method.adapt is not None:
+            images = self.training.images[:2000].to(self.place.device)
+            networks = [method.adapt(network, images) for network in networks]
+        return Trained(networks, method.samples, seed, self.place.device)
+
+    def weights(self, method: Method, seed: int) -> dict[str, Any]:
+        """All that decides the weights of one network; equal descriptions are the same network."""
+        return {
+            "network": describe(method.network),
+            "backbone": describe(self.setting.backbone),
+            "loss": describe(method.loss),
+            "recipe": describe(self.setting.recipe(method)),
+            "data": self.setting.train,
+            "seed": seed,
+        }
+
+    def _network(self, method: Method, seed: int) -> nn.Sequential:
+        with seeded(torch.device("cpu"), seed, epoch=-1):
+            network = method.network(self.setting.backbone, data.classes(self.setting.train))
+        what = self.weights(method, seed)
+        place = replace(self.place, checkpoint=self.store.path("weights", what, "checkpoint"))
+
+        def compute() -> dict[str, Tensor]:
+            pair = (self.training.images, self.training.labels)
+            train(network, method.loss, self.setting.recipe(method), pair, seed, place)
+            return {name: _compact(value) for name, value in network.state_dict().items()}
+
+        found = self.store.get("weights", what, compute)
+        network.load_state_dict({name: value.to(network.state_dict()[name].dtype) for name, value in found.items()})
+        return network.to(self.place.device).eval()
+
+
+def _compact(value: Tensor) -> Tensor:
+    """Half precision on disk, and so everywhere after training: a network that was loaded says what the one just
+    trained says."""
+    return value.detach().half() if value.is_floating_point() else value.detach()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Networks that can be asked: members of an ensemble, each as often as `samples`."""
+
+    networks: list[nn.Sequential]
+    samples: int
+    seed: int
+    device: torch.device
+
+    @torch.no_grad()
+    def outputs(self, images: Tensor) -> Outputs:
+        """Logits (S, N, K) and features (N, D) of images, uint8 or floats of one for white; float32 without TF32."""
+        logits, features = [], []
+        with seeded(self.device, self.seed, epoch=-2):
+            for first in range(0, len(images), BATCH):
+                batch = images[first : first + BATCH].to(self.device)
+                batch = batch.float() / 255 if batch.dtype == torch.uint8 else batch
+                said = [_ask(network, batch) for network in self.networks for _ in range(self.samples)]
+                logits.append(torch.stack([answer for answer, _ in said]).cpu())
+                features.append(said[0][1].cpu())
+        return Outputs(torch.cat(logits, dim=1).numpy(), torch.cat(features).numpy())
+
+
+def _ask(network: nn.Sequential, images: Tensor) -> tuple[Tensor, Tensor]:
+    features = network[:-1](images)
+    return network[-1](features).float(), features.float()
+
+
+def pooled(head: Callable[[Array], Readout], logits: Array) -> Readout:
+    """The read-out of logits (S, N, K), probabilities averaged over the S networks and passes."""
+    log_probs, log_none = head(logits)
+    count = np.log(len(logits))
+    return Readout(_mean(log_probs, count), _mean(log_none, count))
+
+
+def _mean(logs: Array, count: float) -> Array:
+    return NUMPY.logsumexp(np.moveaxis(logs, 0, -1)) - count
+
+
+def calibration(method: Method, bench: Bench, trained: Trained) -> Map | None:
+    """The method's map, fitted on validation data and the noise it asks for."""
+    if method.calibrate is None:
+        return None
+    split = bench.validation
+    logits, labels = trained.outputs(split.images).logits, split.labels.numpy()
+    count = int(method.noise * len(labels))
+    if count:
+        generator = torch.Generator().manual_seed(trained.seed)
+        noise = torch.rand((count, *split.images.shape[1:]), generator=generator)
+        logits = np.concatenate([logits, trained.outputs(noise).logits], axis=1)
+        labels = np.concatenate([labels, np.full(count, NONE)])
+    return method.calibrate(pooled(method.head, logits).log_probs, labels)

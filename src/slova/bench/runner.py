@@ -1,0 +1,117 @@
+"""One run of an experiment from what a user asked for: the methods, a time limit, progress, and a record of what was
+run."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+import slova
+from slova.artifact import atomic_path
+from slova.bench.experiments import Runnable, experiments
+from slova.bench.methods import find
+from slova.bench.pipeline import Bench
+from slova.bench.results import Results, Row
+from slova.bench.settings import setting
+from slova.bench.store import Store, describe
+from slova.bench.train import Place
+
+__all__ = ["Plan", "execute"]
+
+QUICK = 200  # images of a test set in a quick run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to run, and where its results and intermediate files go."""
+
+    experiment: str
+    on: str = "digits"
+    methods: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] = (0,)
+    minutes: float | None = None
+    quick: bool = False
+    device: str = "auto"
+    data: Path | None = None
+    results: Path = Path("results")
+    store: Path | None = Path(".slova")
+
+    def checked(self) -> Runnable:
+        """The experiment, once everything that was asked for is known to exist."""
+        known = experiments()
+        if self.experiment not in known:
+            raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
+        setting(self.on)
+        find(self.methods or known[self.experiment].methods)
+        return known[self.experiment]
+
+    def bench(self) -> Bench:
+        chosen = setting(self.on)
+        return Bench(
+            chosen.quick() if self.quick else chosen,
+            Store(self.store),
+            Place(device=_device(self.device)),
+            self.data,
+            QUICK if self.quick else None,
+        )
+
+
+def execute(plan: Plan, tell: Callable[[list[Row]], None] = lambda rows: None) -> list[Row]:
+    """Run it, or the rest of it: rows that are there stay. Past `minutes` it stops at the next row, to be resumed
+    later."""
+    experiment, bench = plan.checked(), plan.bench()
+    name = f"{experiment.name}-{plan.on}" + ("-quick" if plan.quick else "")
+    results = Results(plan.results, name)
+    methods, start = find(plan.methods or experiment.methods), time.monotonic()
+    for rows in _within(experiment.run(bench, results, methods, plan.seeds), plan.minutes):
+        tell(rows)
+    _record(results.path.with_suffix(".json"), plan, bench, time.monotonic() - start)
+    return results.close()
+
+
+def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list[Row]]:
+    start = time.monotonic()
+    for rows in stream:
+        yield rows
+        if minutes is not None and time.monotonic() - start > 60 * minutes:
+            return
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(f"there is no {name} device here; --device cpu runs everywhere")
+    return torch.device(name)
+
+
+def _record(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
+    """Who made these rows: added up over the runs that a resumed experiment took."""
+    before = json.loads(path.read_text())["minutes"] if path.exists() else 0.0
+    record = {
+        "commit": _commit(),
+        "slova": slova.__version__,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "device": torch.cuda.get_device_name() if bench.place.device.type == "cuda" else platform.processor() or "cpu",
+        "minutes": round(before + seconds / 60, 2),
+        "experiment": plan.experiment,
+        "setting": describe(replace(bench.setting)),
+        "methods": list(plan.methods or experiments()[plan.experiment].methods),
+        "seeds": list(plan.seeds),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _commit() -> str:
+    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"

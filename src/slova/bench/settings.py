@@ -1,0 +1,110 @@
+"""What a data set brings to the comparison: its backbone, and a recipe for each family of losses.
+
+The `fair` preset is one network, split, augmentation, optimiser and number of epochs for all methods; only learning
+rate and weight decay differ between families, because the scales of their losses do. They were found on validation data
+by `slova.bench.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from slova.bench.augment import crop, crop_flip
+from slova.bench.method import Backbone, Method
+from slova.bench.networks import digits_net, resnet20
+from slova.bench.train import Recipe
+
+__all__ = ["SETTINGS", "Setting", "setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A training set with what is needed to train on it."""
+
+    name: str
+    backbone: Backbone
+    recipes: Mapping[str, Recipe]
+
+    @property
+    def train(self) -> str:
+        return f"{self.name}-train"
+
+    @property
+    def val(self) -> str:
+        return f"{self.name}-val"
+
+    @property
+    def test(self) -> str:
+        return f"{self.name}-test"
+
+    def recipe(self, method: Method) -> Recipe:
+        """The method's own, or its family's here."""
+        return method.recipe or self.recipes[method.family]
+
+    def quick(self) -> Setting:
+        """A tenth of the epochs, to see that everything runs."""
+        recipes = {name: replace(recipe, epochs=max(1, recipe.epochs // 10)) for name, recipe in self.recipes.items()}
+        return replace(self, recipes=recipes)
+
+
+def setting(name: str) -> Setting:
+    if name not in SETTINGS:
+        raise ValueError(f"nothing can be trained on {name!r}; there are {', '.join(SETTINGS)}")
+    return SETTINGS[name]
+
+
+def _families(base: Recipe, rates: Mapping[str, tuple[float, float]]) -> dict[str, Recipe]:
+    return {name: replace(base, rate=rate, weight_decay=decay) for name, (rate, decay) in rates.items()}
+
+
+DIGITS = Recipe(epochs=40, batch=64, augment=crop)
+CIFAR = Recipe(epochs=100, batch=512, augment=crop_flip)
+
+SETTINGS = {
+    "digits": Setting(
+        "digits",
+        digits_net,
+        _families(
+            DIGITS,
+            {
+                "softmax": (0.1, 5e-4),
+                "ova": (0.05, 5e-4),
+                "svi": (0.1, 0.0),
+                "ova_dm": (0.5, 0.0),
+                "ceda": (0.1, 5e-4),
+            },
+        ),
+    ),
+    **{
+        name: Setting(
+            name,
+            resnet20,
+            _families(
+                CIFAR,
+                {
+                    "softmax": (0.8, 5e-4),
+                    "ova": (0.2, 5e-4),
+                    "svi": (0.1, 1e-4),
+                    "ova_dm": (0.2, 5e-4),
+                    "ceda": (0.8, 5e-4),
+                },
+            ),
+        )
+        for name in ("cifar10", "cifar100")
+    },
+    "svhn": Setting(
+        "svhn",
+        resnet20,
+        _families(
+            replace(CIFAR, augment=crop),
+            {
+                "softmax": (0.4, 5e-4),
+                "ova": (0.1, 5e-4),
+                "svi": (0.1, 1e-4),
+                "ova_dm": (0.1, 5e-4),
+                "ceda": (0.4, 5e-4),
+            },
+        ),
+    ),
+}
