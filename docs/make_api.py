@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def method(owner: str, name: str, value: Any) -> str:
 
 def signature(value: Any) -> str:
     try:
-        return str(inspect.signature(value)).replace("'", "")
+        text = re.sub(r"ForwardRef\(([^)]*)\)", r"\1", str(inspect.signature(value)).replace("'", ""))
+        text = re.sub(r"<bound method (?:\w+\.)*?(\w+\.\w+) of [^>]*>+", r"\1", text)
+        return re.sub(r"<function (?:\w+\.)*(\w+|<lambda>) at 0x[0-9a-f]+>", r"\1", text)
     except ValueError:
         return "(...)"
 

@@ -26,6 +26,7 @@ LAYERS = [
     ["sklearn"],
     ["tables"],
     ["demo"],
+    ["bench"],
     ["cli", "__main__"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -54,6 +55,16 @@ def test_imports_point_one_way(path):
     ours = {name.split(".")[1] for name in imports(path) if name.startswith("slova.")} & RANK.keys()
     assert layer(path) in RANK, f"{path.name} has no layer in this test"
     assert {name for name in ours if RANK[name] > RANK[layer(path)]} == set()
+
+
+def test_of_the_library_only_the_command_line_knows_the_comparison():
+    knowing = {layer(path) for path in FILES if any(name.startswith("slova.bench") for name in imports(path))}
+    assert knowing <= {"bench", "cli"}
+
+
+def test_statistics_never_import_torch():
+    loaded = json.loads(run("import slova.bench.ranks, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    assert set(loaded) & {"torch", "sklearn", "pandas", "matplotlib"} == set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

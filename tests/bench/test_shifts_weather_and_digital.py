@@ -68,6 +68,12 @@ def test_fog_over_black_is_black_and_never_exceeds_the_brightest_value():
     assert (weather.fog(dim, draws(), (1.5, 1.75)).max(axis=(1, 2, 3)) <= dim.max(axis=(1, 2, 3)) / 255 + 1e-12).all()
 
 
+def test_fog_over_white_takes_away_a_share_set_by_its_thickness():
+    foggy = weather.fog(np.full_like(IMAGES, 255), draws(), (1.5, 1.75))
+    np.testing.assert_allclose(foggy.max(axis=(1, 2, 3)), 1)
+    np.testing.assert_allclose(foggy.min(axis=(1, 2, 3)), 1 / (1 + 1.5))
+
+
 def test_snow_on_black_is_a_pattern_that_half_a_turn_leaves_as_it_is():
     fall = CIFAR.shifts["snow"].strengths[2]._replace(kept=1.0)
     flakes = weather.snow(np.zeros_like(IMAGES), draws(), fall)

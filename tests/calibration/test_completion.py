@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import brentq
 
 from slova.calibration import complete
 
@@ -78,3 +79,10 @@ def test_rounding_above_certainty_is_forgiven():
     row = complete(np.array([1e-9, -1.0]))
     assert row.log_probs[0] == 0
     assert np.exp(row.log_probs).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("row", [[0.7, 0.1, 0.02], [0.4, 0.39, 0.3, 0.01], [0.9, 0.9 - 1e-3, 1e-8], [0.5, 1e-4, 1e-5]])
+def test_the_others_share_the_rest_like_powers_of_what_they_had(row):
+    odds = np.array(row[1:]) / row[0]
+    tau = brentq(lambda tau: (odds**tau).sum() - (1 - row[0]) / row[0], 1e-9, 1e6)
+    assert np.exp(complete(logs(row)).log_probs)[1:] == pytest.approx(row[0] * odds**tau, abs=1e-9)

@@ -139,8 +139,8 @@ def test_copies_pickles_and_files_are_the_same_map(map, tmp_path):
 def test_a_map_is_a_value_that_cannot_change_and_compares_without_an_error(map):
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(map, dataclasses.fields(map)[0].name, 1.0)
-    assert map == map
-    assert map != copy.deepcopy(FITTED["temperature"]) or isinstance(map, TemperatureScaling)
+    assert isinstance(map == copy.deepcopy(map), bool)
+    assert isinstance(hash(map), int)
 
 
 def test_nothing_becomes_more_than_certain(map):

@@ -204,3 +204,12 @@ def test_without_a_single_hit_certainty_is_not_claimed():
     with pytest.warns(SmallValidationWarning, match="0 hits"):
         found = ExponentialCalibration.fit(log_probs, np.full(200, NONE), at_most_one=True)
     assert np.exp(found(log_probs)).max() < 1e-3
+
+
+def test_equal_exponents_are_one_term_of_their_joint_weight():
+    found = ExponentialCalibration([1.0, 3.0, 1.0], [0.2, 0.3, 0.5])
+    np.testing.assert_allclose(found.exponents, [1.0, 3.0])
+    np.testing.assert_allclose(found.weights, [0.7, 0.3])
+    probs = np.array([0.0, 0.3, 1.0])
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.exp(found(np.log(probs))), 0.7 * probs + 0.3 * probs**3)

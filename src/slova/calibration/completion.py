@@ -35,7 +35,7 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     >>> import numpy as np
     >>> row = complete(np.log([[0.7, 0.1, 0.02]]))
     >>> np.exp(row.log_probs).round(3), np.exp(row.log_none).round(3)
-    (array([[0.7  , 0.225, 0.075]]), array([0.]))
+    (array([[0.7  , 0.217, 0.083]]), array([0.]))
     """
     log_probs, ops = floating(log_probs, "log_probs")
     log_probs = ops.clip(log_probs, None, 0.0)  # rounding may have put a certain class above

@@ -1,0 +1,31 @@
+"""Train a one-vs-all network, calibrate it, and let it say "I don't know" (scikit-learn's digits; a few seconds)."""
+
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+import slova
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+pixels, labels = (torch.as_tensor(part) for part in load_digits(return_X_y=True))
+images = pixels.float() / 16
+train, validation, test = slice(0, 900), slice(900, 1400), slice(1400, None)
+
+network = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), slova.init_bias(nn.Linear(128, 10)))
+optimiser = torch.optim.Adam(network.parameters(), 3e-3)
+for _ in range(150):
+    loss = slova.ova_loss(network(images[train]), labels[train])
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+classifier = slova.Classifier.fit(network, (images[validation], labels[validation]))
+answers = classifier.predict(images[test], reject=0.8)
+answered = answers.label != slova.NONE
+right = (answers.label == labels[test])[answered].float().mean()
+print(f"digits: answered {answered.float().mean():.0%}, {right:.1%} of them right")
+
+noise = torch.rand(1000, 64, generator=torch.Generator().manual_seed(1))
+rejected = classifier.predict(noise, reject=0.8).label == slova.NONE
+print(f"noise:  rejected {rejected.float().mean():.0%}")

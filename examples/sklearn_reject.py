@@ -1,0 +1,19 @@
+"""Wrap a scikit-learn classifier so that it may decline: error among the answers against the share of answers."""
+
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import train_test_split
+
+from slova.sklearn import SlovaClassifier
+
+pixels, digits = load_digits(return_X_y=True)
+train_pixels, test_pixels, train_digits, test_digits = train_test_split(pixels, digits, test_size=600, random_state=0)
+
+model = SlovaClassifier(RandomForestClassifier(15, max_depth=6, random_state=0), none_label="unsure", reject_threshold=0.0)
+model.fit(train_pixels, train_digits.astype(str))
+
+for threshold in (0.0, 0.5, 0.8, 0.95):
+    answers = model.set_params(reject_threshold=threshold).predict(test_pixels)
+    answered = answers != "unsure"
+    error = (answers != test_digits.astype(str))[answered].mean()
+    print(f"threshold {threshold:4.2f}: answered {answered.mean():6.1%}, wrong {error:6.2%}")
