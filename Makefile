@@ -32,7 +32,6 @@ bench-core: $(READY)  ## ratios of speed, measured side by side
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade -c constraints.txt pip
 	$(BIN)/pip install --quiet -c constraints.txt 'torch==2.13.0' -e '.[dev]'
 	touch $@
 

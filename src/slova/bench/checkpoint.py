@@ -23,10 +23,12 @@ class State(Protocol):
 
 
 class Checkpoint:
-    """With no path it does nothing. A file that cannot be read is an error, not a fresh start."""
+    """With no path it does nothing. A file that cannot be read is an error, not a fresh start. Of several processes all
+    read it and one `writes`."""
 
-    def __init__(self, path: Path | None, state: State, *, seconds: float = SECONDS) -> None:
-        self.path, self.state, self.seconds, self.saved = path, state, seconds, time.monotonic()
+    def __init__(self, path: Path | None, state: State, *, writes: bool = True, seconds: float = SECONDS) -> None:
+        self.path, self.state, self.writes = path, state, writes
+        self.seconds, self.saved = seconds, time.monotonic()
 
     def resume(self) -> int:
         """The number of epochs that are already done."""
@@ -37,12 +39,12 @@ class Checkpoint:
         return int(meta["epoch"])
 
     def save(self, epoch: int) -> None:
-        if self.path is None or time.monotonic() - self.saved < self.seconds:
+        if self.path is None or not self.writes or time.monotonic() - self.saved < self.seconds:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         artifact.save(self.path, "checkpoint", self.state.tensors(), {"epoch": epoch})
         self.saved = time.monotonic()
 
     def remove(self) -> None:
-        if self.path is not None:
+        if self.path is not None and self.writes:
             self.path.unlink(missing_ok=True)

@@ -17,10 +17,12 @@ import numpy as np
 from torch import Tensor
 
 from slova.backend import Array
+from slova.bench.histograms import Histogram, Histograms
 from slova.bench.method import Detector, Method, Outputs
 from slova.bench.pipeline import Bench, Trained, calibration, pooled
 from slova.bench.results import Cell, Results, Row
 from slova.bench.sets import TestSet, clean
+from slova.bench.store import describe
 from slova.calibration import Map
 from slova.heads import Readout
 
@@ -64,27 +66,36 @@ class Experiment:
         """The rows of each network and set, as they become known; they are in the results when they are seen here."""
         return run(self, bench, results, methods, seeds)
 
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
+        """How many sets each network is still to be asked about, in the order of the run."""
+        return [len(asked) for _, asked in _left(self, bench, results, methods, seeds)]
+
 
 def run(
     experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
 ) -> Iterator[list[Row]]:
     """One network after the other, and every set through it once."""
-    done = {row.key for row in results.read()}
-    for seed in seeds:
+    for seed, sets in _left(experiment, bench, results, methods, seeds):
+        group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
+        asked = _Asked(bench, bench.trained(group[0].method, seed), group)
+        for test, variants in sets.items():
+            rows, histograms = asked.measured(experiment, test, variants)
+            Histograms(results.path).append(histograms)
+            results.append(rows)
+            yield rows
+
+
+def _left(
+    experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+) -> list[tuple[int, dict[TestSet, list[Variant]]]]:
+    """What is not in the results yet: for each seed and network, the sets to ask it about, and who wants to know."""
+    done, tests, left = {row.key for row in results.read()}, experiment.sets(bench), []
+    for seed in dict.fromkeys(seeds):
         for group in _sharing(experiment, bench, methods, seed):
-            wanted = [
-                (test, [v for v in group if not _known(experiment, bench, v, test, seed, done)])
-                for test in experiment.sets(bench)
-            ]
-            if not any(variants for _, variants in wanted):
-                continue
-            asked = _Asked(bench, bench.trained(group[0].method, seed), group)
-            for test, variants in wanted:
-                if variants:
-                    rows = list(asked.rows(experiment, test, variants))
-                    results.append(rows)
-                    done |= {row.key for row in rows}
-                    yield rows
+            wanted = {t: [v for v in group if not _known(experiment, bench, v, t, seed, done)] for t in tests}
+            sets = {test: variants for test, variants in wanted.items() if variants}
+            left += [(seed, sets)] if sets else []
+    return left
 
 
 def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], seed: int) -> list[list[Variant]]:
@@ -92,7 +103,7 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
     def key(variant: Variant) -> str:
         method = variant.method
-        parts = (bench.weights(method, seed), method.members, method.samples, str(method.adapt))
+        parts = (bench.weights(method, seed), method.members, method.samples, describe(method.adapt))
         return json.dumps(parts, sort_keys=True)
 
     variants = [variant for method in methods for variant in experiment.variants(method)]
@@ -100,8 +111,8 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
-    name = variant.method.name
-    return Cell(experiment.name, name, variant.variant, bench.setting.train, test.test, test.shift, test.level, seed, 0)
+    name, varies = variant.method.name, f"{variant.method.variant} {variant.variant}".strip()
+    return Cell(experiment.name, name, varies, bench.setting.train, test.test, test.shift, test.level, seed, 0)
 
 
 def _known(
@@ -121,13 +132,19 @@ class _Asked:
         outputs = trained.outputs(clean(bench)[0].load(bench)[0])
         self.inside = {variant: self._score(variant, outputs) for variant in group}
 
-    def rows(self, experiment: Experiment, test: TestSet, variants: list[Variant]) -> Iterator[Row]:
+    def measured(
+        self, experiment: Experiment, test: TestSet, variants: list[Variant]
+    ) -> tuple[list[Row], list[Histogram]]:
+        """The rows of a set, and how confident each variant was on it."""
         images, labels = test.load(self.bench)
-        outputs = self.trained.outputs(images)
+        outputs, rows, histograms = self.trained.outputs(images), [], []
         for variant in variants:
             cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=len(labels))
             answers = self._answers(variant, outputs, labels)
-            yield from (Row.of(cell, metric, value) for metric, value in experiment.measure(test, answers).items())
+            rows += [Row.of(cell, metric, value) for metric, value in experiment.measure(test, answers).items()]
+            probs = np.exp(answers.readout.log_probs)
+            histograms.append(Histogram.of(cell, probs.max(axis=-1), probs.argmax(axis=-1) == answers.labels))
+        return rows, histograms
 
     def _answers(self, variant: Variant, outputs: Outputs, labels: Tensor) -> Answers:
         readout, score = self._readout(variant, outputs), self._score(variant, outputs)

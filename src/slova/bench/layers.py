@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["AlwaysDropout", "BayesianConv2d", "BayesianLinear", "DistanceLinear", "kl_divergence"]
+__all__ = ["AlwaysDropout", "BayesianConv2d", "BayesianLinear", "DistanceLinear", "kl_divergence", "with_prior"]
 
 START_SCALE = -3.0  # softplus(-3) = 0.049, the usual start of a posterior's standard deviation
 
@@ -93,6 +93,13 @@ class DistanceLinear(nn.Module):
 def kl_divergence(network: nn.Module) -> Tensor:
     """The KL of all Bayesian layers of a network."""
     return torch.stack([layer.kl() for layer in network.modules() if isinstance(layer, _Bayesian)]).sum()
+
+
+def with_prior(network: nn.Module) -> set[nn.Parameter]:
+    """The parameters of its Bayesian layers, which the KL draws to their prior, and weight decay must not draw to
+    zero."""
+    layers = [layer for layer in network.modules() if isinstance(layer, _Bayesian)]
+    return {parameter for layer in layers for parameter in layer.parameters()}
 
 
 def _signs(images: Tensor, channels: int) -> Tensor:

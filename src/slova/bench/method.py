@@ -49,6 +49,7 @@ class Method:
     """One way to a confidence. All up to `recipe` decides the weights, and methods that agree on it share them."""
 
     name: str
+    variant: str = ""  # what tells it from its namesake in the rows: a preset, say
     network: Callable[[Backbone, int], nn.Sequential] = plain
     loss: Loss = softmax_loss
     family: str = "softmax"  # whose learning rate and weight decay it takes, as found on validation data

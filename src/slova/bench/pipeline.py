@@ -90,8 +90,9 @@ class Bench:
 
 def _compact(value: Tensor) -> Tensor:
     """Half precision on disk, and so everywhere after training: a network that was loaded says what the one just
-    trained says."""
-    return value.detach().half() if value.is_floating_point() else value.detach()
+    trained says. What half precision cannot hold stays as it is."""
+    half = value.detach().half() if value.is_floating_point() else value.detach()
+    return half if torch.equal(half.isfinite(), value.isfinite()) else value.detach()
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Trained:
     def outputs(self, images: Tensor) -> Outputs:
         """Logits (S, N, K) and features (N, D) of images, uint8 or floats of one for white; float32 without TF32."""
         logits, features = [], []
-        with seeded(self.device, self.seed, epoch=-2):
+        exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)  # which is on unless told otherwise
+        with seeded(self.device, self.seed, epoch=-2), exact:
             for first in range(0, len(images), BATCH):
                 batch = images[first : first + BATCH].to(self.device)
                 batch = batch.float() / 255 if batch.dtype == torch.uint8 else batch

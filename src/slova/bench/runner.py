@@ -4,18 +4,21 @@ run."""
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
 import slova
 from slova.artifact import atomic_path
 from slova.bench.experiments import Runnable, experiments
+from slova.bench.histograms import Histograms
 from slova.bench.methods import find
 from slova.bench.pipeline import Bench
 from slova.bench.results import Results, Row
@@ -42,6 +45,7 @@ class Plan:
     data: Path | None = None
     results: Path = Path("results")
     store: Path | None = Path(".slova")
+    models: Path | None = Path("models")  # trained networks that came with the repository
 
     def checked(self) -> Runnable:
         """The experiment, once everything that was asked for is known to exist."""
@@ -56,7 +60,7 @@ class Plan:
         chosen = setting(self.on)
         return Bench(
             chosen.quick() if self.quick else chosen,
-            Store(self.store),
+            Store(self.store, self.models),
             Place(device=_device(self.device)),
             self.data,
             QUICK if self.quick else None,
@@ -73,6 +77,7 @@ def execute(plan: Plan, tell: Callable[[list[Row]], None] = lambda rows: None) -
     for rows in _within(experiment.run(bench, results, methods, plan.seeds), plan.minutes):
         tell(rows)
     _record(results.path.with_suffix(".json"), plan, bench, time.monotonic() - start)
+    Histograms(results.path).close()
     return results.close()
 
 
@@ -93,23 +98,30 @@ def _device(name: str) -> torch.device:
 
 
 def _record(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
-    """Who made these rows: added up over the runs that a resumed experiment took."""
-    before = json.loads(path.read_text())["minutes"] if path.exists() else 0.0
+    """Who made these rows: one entry a run, and the setting as it is now."""
+    before = json.loads(path.read_text())["runs"] if path.exists() else []
     record = {
-        "commit": _commit(),
-        "slova": slova.__version__,
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
-        "device": torch.cuda.get_device_name() if bench.place.device.type == "cuda" else platform.processor() or "cpu",
-        "minutes": round(before + seconds / 60, 2),
         "experiment": plan.experiment,
-        "setting": describe(replace(bench.setting)),
-        "methods": list(plan.methods or experiments()[plan.experiment].methods),
-        "seeds": list(plan.seeds),
+        "setting": describe(bench.setting),
+        "runs": [*before, _run(plan, bench, seconds)],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
+    gpu = bench.place.device.type == "cuda"
+    return {
+        "commit": os.environ.get("SLOVA_COMMIT") or _commit(),
+        "slova": slova.__version__,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "device": torch.cuda.get_device_name() if gpu else platform.machine(),
+        "minutes": round(seconds / 60, 2),
+        "methods": list(plan.methods or experiments()[plan.experiment].methods),
+        "seeds": list(plan.seeds),
+    }
 
 
 def _commit() -> str:

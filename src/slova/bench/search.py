@@ -12,6 +12,7 @@ import torch
 
 from slova.bench.method import Method
 from slova.bench.pipeline import Bench, pooled
+from slova.bench.store import describe
 from slova.bench.train import Recipe
 from slova.metrics import accuracy, nll
 
@@ -62,7 +63,11 @@ def search(
 
 
 def _trial(method: Method, bench: Bench, recipe: Recipe) -> Trial:
-    what = {**bench.weights(replace(method, recipe=recipe), 0), "validation": bench.setting.val}
+    what = {
+        **bench.weights(replace(method, recipe=recipe), 0),
+        "asked": describe([method.members, method.samples, method.adapt, method.head]),
+        "validation": [bench.setting.val, bench.limit],
+    }
 
     def compute() -> dict[str, torch.Tensor]:
         trained = bench.trained(replace(method, recipe=recipe), 0)

@@ -27,13 +27,21 @@ LOG = logging.getLogger(__name__)
 
 
 class Store:
-    """A folder of results by stage. With no folder, everything is computed when asked for and nothing is kept."""
+    """A folder of results by stage. With no folder, everything is computed when asked for and nothing is kept.
 
-    def __init__(self, folder: str | Path | None) -> None:
+    `shipped` is a second folder, of results that came with the repository: it is looked into first, and never written
+    to.
+    """
+
+    def __init__(self, folder: str | Path | None, shipped: str | Path | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
+        self.shipped = None if shipped is None else Path(shipped)
 
     def get(self, stage: str, what: Mapping[str, Any], compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """The tensors of this stage for these arguments, from the file or computed now."""
+        found = self._shipped(stage, what)
+        if found is not None:
+            return artifact.load(found, stage, framework="torch")[0]
         path = self.path(stage, what)
         if path is None:
             return compute()
@@ -42,32 +50,50 @@ class Store:
                 return artifact.load(path, stage, framework="torch")[0]
             except artifact.ArtifactError as error:
                 LOG.warning("computing it again: %s", error)
+        path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
         tensors = compute()
-        path.parent.mkdir(parents=True, exist_ok=True)
         artifact.save(path, stage, tensors, {"what": _whole(stage, what)})
         return tensors
 
     def path(self, stage: str, what: Mapping[str, Any], suffix: str = "safetensors") -> Path | None:
         """Where that result is, or would be."""
-        text = json.dumps(_whole(stage, what), sort_keys=True)
-        name = f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.{suffix}"
-        return None if self.folder is None else self.folder / stage / name
+        return None if self.folder is None else self.folder / stage / f"{_key(stage, what)}.{suffix}"
+
+    def _shipped(self, stage: str, what: Mapping[str, Any]) -> Path | None:
+        path = None if self.shipped is None else self.shipped / stage / f"{_key(stage, what)}.safetensors"
+        return path if path is not None and path.exists() else None
 
 
 def describe(value: Any) -> Any:
     """What JSON can say of a value that decides a result: numbers and text as they are, functions by their name,
-    dataclasses by their fields."""
+    dataclasses by their fields. What its name does not tell from another is refused."""
     if isinstance(value, functools.partial):
-        return {"function": describe(value.func), **{key: describe(item) for key, item in value.keywords.items()}}
+        given = {"given": describe(value.args)} if value.args else {}
+        return {"function": describe(value.func), **given, **{k: describe(v) for k, v in value.keywords.items()}}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        kind = {"function": describe(type(value))} if callable(value) else {}
+        return kind | {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if callable(value):
-        return f"{value.__module__}.{value.__qualname__}"
+        return _name(value)
     if isinstance(value, Mapping):
         return {str(key): describe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
     return value
+
+
+def _name(function: Callable[..., Any]) -> str:
+    """Where a function or class is defined; a lambda, a function within a function, or the method of an object may
+    hold anything."""
+    name, owner = getattr(function, "__qualname__", "<"), getattr(function, "__self__", None)
+    if "<" in name or not (owner is None or isinstance(owner, type)):
+        raise ValueError(f"{function!r} has no name that tells it from others: give it one, or use functools.partial")
+    return f"{function.__module__}.{name}"
+
+
+def _key(stage: str, what: Mapping[str, Any]) -> str:
+    text = json.dumps(_whole(stage, what), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _whole(stage: str, what: Mapping[str, Any]) -> dict[str, Any]:

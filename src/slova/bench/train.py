@@ -3,6 +3,12 @@
 `train(network, loss, recipe, data, seed)` takes what decides the weights and nothing else; `place` says where and how
 fast. Everything random comes from (seed, epoch), so training that was interrupted resumes at an epoch and ends, on a
 CPU, in the very same weights.
+
+Several processes share every batch once they have met; all end in the same weights, and the first one writes:
+
+    distributed.init_process_group()                        # torchrun --nproc_per_node 8 this_file.py
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))    # on GPUs
+    train(network, loss, recipe, data, seed)
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from torch import Tensor, nn
 
 from slova.bench.augment import crop_flip
 from slova.bench.checkpoint import Checkpoint
+from slova.bench.layers import with_prior
 from slova.bench.schedules import cosine
 
 __all__ = ["Loss", "Place", "Recipe", "Run", "seeded", "train"]
@@ -28,7 +35,8 @@ CHUNK = 8192  # images augmented at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a network is trained, apart from its loss. Weight decay is coupled L2, on all but biases and norms."""
+    """How a network is trained, apart from its loss. Weight decay is coupled L2, on all but biases, norms and
+    weights with a prior."""
 
     epochs: int = 100
     batch: int = 512
@@ -60,12 +68,12 @@ def train(
     if len(images) < 1 or len(images) != len(labels):
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     run = Run(network.to(place.device).train(), loss, recipe, place, rows=len(images))
-    checkpoint = Checkpoint(place.checkpoint, run)
+    checkpoint = Checkpoint(place.checkpoint, run, writes=run.rank == 0)
     for epoch in range(checkpoint.resume(), recipe.epochs):
-        with seeded(place.device, seed, epoch):
+        with seeded(place.device, seed, epoch, run.rank):
             last = run.epoch(images, labels, seed, epoch)
         checkpoint.save(epoch + 1)
-        if place.progress is not None:
+        if place.progress is not None and run.rank == 0:
             place.progress(epoch + 1, float(last))
     checkpoint.remove()
     return run.finished()
@@ -78,13 +86,18 @@ class Run:
         self.recipe, self.loss = recipe, loss
         self.fast = place.fast and place.device.type == "cuda"
         self.network = _channels_last(network) if self.fast else network
+        self.processes, self.rank = _process()
         self.rows, self.batch = rows, min(recipe.batch, rows)
         self.steps = rows // self.batch
+        if self.batch < self.processes:
+            raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
         self.rate = torch.zeros((), device=place.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
         self.average = [value.detach().clone() for value in network.state_dict().values()] if recipe.ema else []
         self.callable = _callable(self.network, self.fast)
-        self.step: Callable[[Tensor, Tensor], Tensor] | None = None if self.fast else self.plain_step
+        self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
+        if self.fast and self.processes == 1:
+            self.step = None  # to be captured when the first batch shows its shape
 
     def epoch(self, images: Tensor, labels: Tensor, seed: int, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(_mix(seed, epoch))
@@ -126,10 +139,14 @@ class Run:
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate  # loading made a copy of it
 
+    @torch.no_grad()
     def finished(self) -> nn.Module:
+        """The network, in all processes that of the first: its batch norm has seen other images than theirs."""
         if self.average:
             names = self.network.state_dict().keys()
             self.network.load_state_dict(dict(zip(names, self.average, strict=True)))
+        for value in self.network.state_dict().values() if self.processes > 1 else ():
+            distributed.broadcast(value, 0)
         return self.network.eval()
 
     def _batches(
@@ -137,14 +154,11 @@ class Run:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Augmented batches of one epoch, the last incomplete one dropped; of several processes each gets its own share
         of a batch."""
-        processes, rank = (
-            (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
-        )
-        rows, chunk = self.batch // processes, max(1, CHUNK // self.batch) * self.batch
+        rows, chunk = self.batch // self.processes, max(1, CHUNK // self.batch) * self.batch
         for first in range(0, self.steps * self.batch, chunk):
             places = order[first : min(first + chunk, self.steps * self.batch)]
             ready, targets = self.recipe.augment(images[places], generator), labels[places]
-            for start in range(rank * rows, len(places), self.batch):
+            for start in range(self.rank * rows, len(places), self.batch):
                 yield ready[start : start + rows], targets[start : start + rows]
 
     def plain_step(self, images: Tensor, labels: Tensor) -> Tensor:
@@ -174,14 +188,15 @@ def _channels_last(network: nn.Module) -> nn.Module:
 
 
 def _callable(network: nn.Module, fast: bool) -> nn.Module:
-    if distributed.is_initialized():
+    if _process()[0] > 1:
         return nn.parallel.DistributedDataParallel(network)
     return torch.compile(network) if fast else network  # type: ignore[return-value]
 
 
 def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.Optimizer:
-    decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1]
-    plain = [parameter for parameter in network.parameters() if parameter.ndim <= 1]
+    prior = with_prior(network)
+    decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1 and parameter not in prior]
+    plain = [parameter for parameter in network.parameters() if parameter.ndim <= 1 or parameter in prior]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
     fused = rate.is_cuda  # one kernel, which reads the rate from the device, as a CUDA graph must
     if recipe.adam_eps is None:
@@ -191,14 +206,19 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
     return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)
 
 
-def _mix(seed: int, epoch: int) -> int:
-    return (seed * 1_000_003 + epoch * 7919 + 17) % 2**63
+def _process() -> tuple[int, int]:
+    """How many processes train together, and which of them this is."""
+    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
+
+
+def _mix(seed: int, epoch: int, rank: int = 0) -> int:
+    return (seed * 1_000_003 + epoch * 7919 + rank * 104_729 + 17) % 2**63
 
 
 @contextmanager
-def seeded(device: torch.device, seed: int, epoch: int = 0) -> Iterator[None]:
-    """Random layers draw from (seed, epoch); the global state is as before afterwards."""
+def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> Iterator[None]:
+    """Random layers draw from (seed, epoch, rank); the global state is as before afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(_mix(seed, epoch))
+        torch.manual_seed(_mix(seed, epoch, rank))
         yield

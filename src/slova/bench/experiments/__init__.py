@@ -17,7 +17,8 @@ __all__ = ["Runnable", "experiments"]
 
 
 class Runnable(Protocol):
-    """What can be run: a name, the methods it compares unless told otherwise, and a stream of rows."""
+    """What can be run: a name, the methods it compares unless told otherwise, a stream of rows, and how much of it is
+    left: for each network, the number of times that rows will come."""
 
     @property
     def name(self) -> str: ...
@@ -26,6 +27,7 @@ class Runnable(Protocol):
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]: ...
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]: ...
 
 
 @cache

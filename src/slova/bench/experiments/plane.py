@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,10 +19,12 @@ from slova.bench import shifts
 from slova.bench.method import Method
 from slova.bench.pipeline import Bench, Trained, calibration, pooled
 from slova.bench.results import Cell, Results, Row
-from slova.bench.tables import save_table
+from slova.bench.tables import load_table, save_table
 
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
 PLANES = 50
+
+Key = tuple[str, str, int]  # method, variant, seed
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,32 @@ class Plane:
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]:
-        seeds, known = list(seeds), {row.key for row in results.read()}
-        pictures = []
-        for seed in seeds:
-            for method in methods:
-                picture = _picture(method, bench, bench.trained(method, seed))
-                pictures.append((method.name, seed, picture))
-                rows = [row for row in _rings(self._cell(method, bench, seed), picture) if row.key not in known]
-                results.append(rows)
-                yield rows
-        save_table(results.path.with_suffix(".parquet"), _points(pictures))
+        for method, seed in self._left(bench, results, methods, seeds):
+            picture = _picture(method, bench, bench.trained(method, seed))
+            _add(_file(results), {(method.name, method.variant, seed): picture})
+            rows = list(_rings(self._cell(method, bench, seed), picture))
+            results.append(rows)
+            yield rows
+
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
+        return [1 for _ in self._left(bench, results, methods, seeds)]
+
+    def _left(
+        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+    ) -> list[tuple[Method, int]]:
+        """What has no picture or no rows yet."""
+        pictures, rows = _pictures(_file(results)).keys(), {row.key for row in results.read()}
+        nothing = np.zeros((len(AXIS), len(AXIS)))
+
+        def there(method: Method, seed: int) -> bool:
+            wanted = {row.key for row in _rings(self._cell(method, bench, seed), nothing)}
+            return (method.name, method.variant, seed) in pictures and wanted <= rows
+
+        return [(method, seed) for seed in dict.fromkeys(seeds) for method in methods if not there(method, seed)]
 
     def _cell(self, method: Method, bench: Bench, seed: int) -> Cell:
-        return Cell(self.name, method.name, "", bench.setting.train, bench.setting.test, "plane", 0, seed, PLANES)
+        train, test = bench.setting.train, bench.setting.test
+        return Cell(self.name, method.name, method.variant, train, test, "plane", 0, seed, PLANES)
 
 
 def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
@@ -66,13 +82,28 @@ def _rings(cell: Cell, picture: Array) -> Iterator[Row]:
         yield Row.of(cell._replace(level=float(level)), "mmc", picture[ring == level].mean())
 
 
-def _points(pictures: list[tuple[str, int, Array]]) -> dict[str, list[object]]:
-    columns: dict[str, list[object]] = {"method": [], "seed": [], "alpha": [], "beta": [], "confidence": []}
-    for name, seed, picture in pictures:
-        for (i, j), value in np.ndenumerate(picture):
-            for column, entry in zip(columns.values(), (name, seed, AXIS[i], AXIS[j], float(value)), strict=True):
-                column.append(entry)
-    return columns
+def _file(results: Results) -> Path:
+    return results.path.with_name(f"{results.path.stem}-picture.parquet")
+
+
+def _pictures(path: Path) -> dict[Key, Array]:
+    """The pictures that are there, of whichever run."""
+    found: dict[Key, Array] = {}
+    for row in load_table(path) if path.exists() else []:
+        picture = found.setdefault((row["method"], row["variant"], row["seed"]), np.zeros((len(AXIS), len(AXIS))))
+        picture[AXIS.index(row["alpha"]), AXIS.index(row["beta"])] = row["confidence"]
+    return found
+
+
+def _add(path: Path, new: dict[Key, Array]) -> None:
+    """Whole pictures only: the file is replaced, not written to."""
+    points = [
+        (*key, AXIS[i], AXIS[j], float(value))
+        for key, picture in sorted((_pictures(path) | new).items())
+        for (i, j), value in np.ndenumerate(picture)
+    ]
+    names = ("method", "variant", "seed", "alpha", "beta", "confidence")
+    save_table(path, dict(zip(names, zip(*points, strict=True), strict=True)))
 
 
 EXPERIMENT = Plane()

@@ -21,7 +21,8 @@ def variants(method: Method) -> list[Variant]:
     fit = ExponentialCalibration.fit_paper
     by_terms = [Variant(replace(method, calibrate=partial(fit, terms=m)), f"M={m}") for m in TERMS]
     by_points = [Variant(replace(method, calibrate=partial(fit, points=n)), f"n_b={n}") for n in POINTS]
-    return [*by_terms, *by_points, Variant(method, "optimal")]
+    optimal = Variant(replace(method, calibrate=ExponentialCalibration.fit), "optimal")
+    return [*by_terms, *by_points, optimal]
 
 
 EXPERIMENT = Experiment(

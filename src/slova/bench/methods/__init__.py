@@ -1,8 +1,5 @@
 """The methods of the comparison, one file each. A file in this folder with a METHOD in it is a method, and nothing else
-needs to know.
-
-METHODS is filled when it is first asked for; `register` adds one from elsewhere.
-"""
+needs to know."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ EPSILON, STEPS = 0.3, 40
 
 def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
     """Signed gradient ascent on the confidence from a random start, batch norm in inference mode; the best image of
-    each row is kept."""
+    each row is kept, be it the noise itself."""
     training = network.training
     network.eval()
     start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
-    images, best, highest = start.clamp(0, 1), noise, noise.new_full((len(noise),), -torch.inf)
+    images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
     for _ in range(steps + 1):
         images = images.detach().requires_grad_()
         values = ceda.confidence(network(images))

@@ -1,0 +1,383 @@
+"""Training depends on what it is given and nothing else, survives being killed, and does the arithmetic it promises."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from slova import artifact
+from slova.bench import checkpoint, data, schedules
+from slova.bench.augment import crop, nothing
+from slova.bench.checkpoint import Checkpoint
+from slova.bench.layers import AlwaysDropout, BayesianLinear
+from slova.bench.method import softmax_loss
+from slova.bench.train import Place, Recipe, seeded, train
+from slova.heads import NONE
+from slova.losses import ova_loss
+
+CPU = torch.device("cpu")
+RECIPE = Recipe(epochs=4, batch=16, rate=0.1, augment=crop)
+
+
+def images_and_labels(count=70, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randint(0, 256, (count, 1, 8, 8), generator=generator, dtype=torch.uint8)
+    return images, torch.randint(0, 3, (count,), generator=generator)
+
+
+def small(seed=0):
+    """A network with everything that has a state: weights, batch norm, random masks."""
+    with seeded(CPU, seed):
+        return nn.Sequential(
+            nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), AlwaysDropout(0.2), nn.Linear(144, 3)
+        )
+
+
+def linear(seed=0):
+    with seeded(CPU, seed):
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+
+
+def trained(recipe=RECIPE, seed=0, network=None, loss=softmax_loss, pair=None, **place):
+    network = small() if network is None else network
+    return train(network, loss, recipe, pair or images_and_labels(), seed, Place(CPU, **place))
+
+
+def state(network):
+    return {name: value.clone() for name, value in network.state_dict().items()}
+
+
+def same(left, right):
+    left, right = left.state_dict(), right.state_dict()
+    assert left.keys() == right.keys()
+    return all(torch.equal(left[name], right[name]) for name in left)
+
+
+def test_equal_seeds_give_bitwise_equal_weights_and_others_do_not():
+    assert same(trained(seed=3), trained(seed=3))
+    assert not same(trained(seed=3), trained(seed=4))
+
+
+def test_training_neither_reads_nor_moves_the_global_random_state():
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first = trained()
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert same(trained(), first)
+
+
+def test_the_network_is_trained_in_place_and_returned_ready_to_be_asked():
+    network = small()
+    assert trained(network=network) is network
+    assert not network.training
+
+
+def test_random_layers_draw_something_else_every_epoch():
+    drawn = []
+
+    def loss(network, images, labels, rows):
+        drawn.append(float(torch.rand(())))
+        return softmax_loss(network, images, labels, rows)
+
+    trained(loss=loss)
+    assert len(set(drawn)) == len(drawn) == 4 * 4
+
+
+RECIPES = {
+    "sgd": RECIPE,
+    "sgd_without_momentum": replace(RECIPE, momentum=0.0),
+    "adam": replace(RECIPE, rate=1e-2, adam_eps=1e-6),
+    "sgd_averaged": replace(RECIPE, ema=0.9),
+    "adam_averaged": replace(RECIPE, rate=1e-2, adam_eps=1e-6, ema=0.9),
+}
+
+
+class Killed(Exception):
+    pass
+
+
+def kill_at(last):
+    def progress(epoch, loss):
+        if epoch == last:
+            raise Killed
+
+    return progress
+
+
+@pytest.mark.parametrize("epochs", [(1,), (3,), (4,), (1, 2, 3)])
+@pytest.mark.parametrize("name", RECIPES)
+def test_training_killed_and_resumed_ends_in_the_very_same_weights(name, epochs, tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"writes": True, "seconds": 0.0})
+    path = tmp_path / "folder" / "run.checkpoint"
+    for epoch in epochs:
+        with pytest.raises(Killed):
+            trained(RECIPES[name], network=small(seed=epoch), checkpoint=path, progress=kill_at(epoch))
+        assert path.exists()
+    done = []
+    resumed = trained(
+        RECIPES[name], network=small(seed=9), checkpoint=path, progress=lambda epoch, loss: done.append(epoch)
+    )
+    assert done == list(range(epochs[-1] + 1, 5))
+    # The network that was killed first began from seed `epochs[0]`.
+    assert same(resumed, trained(RECIPES[name], network=small(seed=epochs[0])))
+    assert not path.exists()
+
+
+def test_a_damaged_checkpoint_is_an_error_and_leaves_the_network_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"writes": True, "seconds": 0.0})
+    path = tmp_path / "run.checkpoint"
+    with pytest.raises(Killed):
+        trained(checkpoint=path, progress=kill_at(2))
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    network = small(seed=5)
+    with pytest.raises(artifact.ArtifactError, match="damaged"):
+        trained(network=network, checkpoint=path)
+    assert same(network, small(seed=5))
+    assert path.read_bytes() == bytes(content)
+
+
+def test_a_checkpoint_whose_writing_fails_is_the_one_before(tmp_path, monkeypatch):
+    path = tmp_path / "run.checkpoint"
+    run = Sink({"number": torch.tensor([1.0])})
+    Checkpoint(path, run, seconds=0).save(1)
+    run.held = {"number": torch.tensor([2.0]), "wrong": object()}
+    with pytest.raises(Exception, match="object"):
+        Checkpoint(path, run, seconds=0).save(2)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.checkpoint"]
+    assert Checkpoint(path, run).resume() == 1
+    assert run.held == {"number": torch.tensor([1.0])}
+
+
+class Sink:
+    def __init__(self, held):
+        self.held = held
+
+    def tensors(self):
+        return self.held
+
+    def restore(self, tensors):
+        self.held = tensors
+
+
+def test_a_checkpoint_is_written_at_most_every_half_minute(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    kept = Checkpoint(tmp_path / "run.checkpoint", Sink({"number": torch.zeros(1)}))
+    epochs = []
+    for epoch in range(1, 11):
+        now[0] += 12
+        kept.save(epoch)
+        epochs.append(kept.resume())
+    assert epochs == [0, 0, 3, 3, 3, 6, 6, 6, 9, 9]
+
+
+def test_one_process_writes_and_the_others_only_read(tmp_path):
+    path, run = tmp_path / "run.checkpoint", Sink({"number": torch.zeros(1)})
+    reader = Checkpoint(path, run, writes=False, seconds=0)
+    reader.save(1)
+    assert not path.exists()
+    Checkpoint(path, run, seconds=0).save(2)
+    reader.remove()
+    assert reader.resume() == 2
+
+
+def one_step(recipe, network):
+    """The gradients of the one batch, and the weights before and after."""
+    images, labels = images_and_labels(8)
+    order = torch.randperm(8)  # a sum over the batch does not mind
+    before = state(network)
+    functional.cross_entropy(network(images[order].float() / 255), labels[order]).backward()
+    slopes = {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
+    trained(recipe, network=network, pair=(images, labels))
+    return slopes, before, state(network)
+
+
+STEP = Recipe(epochs=1, batch=8, rate=0.3, weight_decay=0.1, augment=nothing, schedule=schedules.constant)
+
+
+def test_weight_decay_is_coupled_l2_on_matrices_and_not_on_biases():
+    slopes, before, after = one_step(STEP, linear())
+    for name, decay in {"1.weight": 0.1, "1.bias": 0.0}.items():
+        slope = slopes[name] + decay * before[name]
+        torch.testing.assert_close(after[name], before[name] - 0.3 * 1.9 * slope)  # Nesterov's first step
+
+
+def test_adam_takes_weight_decay_into_its_slopes_and_beta_1_from_the_momentum():
+    slopes, before, after = one_step(replace(STEP, adam_eps=0.01), linear())
+    for name, decay in {"1.weight": 0.1, "1.bias": 0.0}.items():
+        slope = slopes[name] + decay * before[name]
+        torch.testing.assert_close(after[name], before[name] - 0.3 * slope / (slope.abs() + 0.01))
+
+
+def test_batch_norm_is_not_decayed():
+    network = nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 3))
+    slopes, before, after = one_step(replace(STEP, momentum=0.0), network)
+    for name in ("0.weight", "0.bias"):
+        torch.testing.assert_close(after[name], before[name] - 0.3 * slopes[name])
+
+
+def test_weights_with_a_prior_are_not_decayed():
+    def loss(network, images, labels, rows):
+        return 0 * softmax_loss(network, images, labels, rows)
+
+    network = nn.Sequential(nn.Flatten(), nn.Linear(64, 5), BayesianLinear(5, 3))
+    before = state(network)
+    trained(STEP, network=network, loss=loss)
+    assert not torch.equal(network[1].weight, before["1.weight"])
+    assert all(torch.equal(value, before[f"2.{name}"]) for name, value in network[2].state_dict().items())
+
+
+def weights_seen(recipe, **options):
+    """The weights of a linear network after every step, the first ones included, and the network in the end."""
+    seen = []
+
+    def loss(network, images, labels, rows):
+        seen.append(state(network))
+        return softmax_loss(network, images, labels, rows)
+
+    network = trained(recipe, loss=loss, **options)
+    return seen, network
+
+
+def test_the_averaged_weights_are_the_naive_exponential_average():
+    recipe = replace(RECIPE, epochs=2, momentum=0.0)
+    network = nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 3))
+    start = state(network)
+    seen, last = weights_seen(recipe, network=network)
+    network.load_state_dict(start)
+    averaged = trained(replace(recipe, ema=0.8), network=network)
+    path = [*seen, last.state_dict()] if last is not network else seen
+    again = nn.Sequential(nn.BatchNorm2d(1), nn.Flatten(), nn.Linear(64, 3))
+    again.load_state_dict(start)
+    path = [*seen, state(trained(recipe, network=again))]
+    mean = path[0]
+    for weights in path[1:]:
+        mean = {name: 0.8 * mean[name] + 0.2 * weights[name] for name in mean}
+    for name, value in averaged.state_dict().items():
+        wanted = mean[name] if value.is_floating_point() else path[-1][name]
+        torch.testing.assert_close(value, wanted)
+
+
+def test_the_learning_rate_follows_the_schedule_step_by_step():
+    def slope_one(network, images, labels, rows):
+        return sum(parameter.sum() for parameter in network.parameters())
+
+    asked = []
+
+    def schedule(done):
+        asked.append(done)
+        return 1 + done
+
+    seen = []
+
+    def loss(network, images, labels, rows):
+        seen.append(float(network[1].bias.detach()[0]))
+        return slope_one(network, images, labels, rows)
+
+    recipe = replace(RECIPE, epochs=3, momentum=0.0, schedule=schedule)
+    network = trained(recipe, network=linear(), loss=loss)
+    seen.append(float(network[1].bias.detach()[0]))
+    assert asked == pytest.approx([step / 12 for step in range(12)])
+    moved = [before - after for before, after in pairwise(seen)]
+    assert moved == pytest.approx([0.1 * (1 + step / 12) for step in range(12)], rel=1e-4)
+
+
+def test_the_cosine_rises_for_a_twentieth_and_falls_to_nothing():
+    values = [schedules.cosine(step / 1000) for step in range(1000)]
+    top = values.index(max(values))
+    assert top == 50
+    assert values[top] == pytest.approx(1)
+    assert all(before < after for before, after in pairwise(values[:51]))
+    assert all(before > after for before, after in pairwise(values[50:]))
+    assert 0 < values[0] < 0.03
+    assert 0 < values[-1] < 1e-4
+    assert schedules.cosine(0.525) == pytest.approx(0.5)
+
+
+def test_the_schedule_of_the_paper_drops_at_epochs_125_and_185_of_250():
+    rates = [schedules.steps_paper(epoch / 250) for epoch in range(250)]
+    assert rates == [1.0] * 125 + [0.1] * 60 + [0.01] * 65
+
+
+def batches_seen(recipe, count):
+    seen = []
+
+    def loss(network, images, labels, rows):
+        seen.append((images.clone(), labels.clone(), rows))
+        return softmax_loss(network, images, labels, rows)
+
+    images = torch.arange(count, dtype=torch.uint8).view(-1, 1, 1, 1).expand(-1, 1, 8, 8).contiguous()
+    trained(recipe, network=linear(), loss=loss, pair=(images, torch.arange(count) % 3))
+    return seen
+
+
+@pytest.mark.parametrize("chunk", [1, 20, 8192])
+def test_an_epoch_shows_every_image_once_with_its_label_and_drops_the_incomplete_batch(chunk, monkeypatch):
+    monkeypatch.setattr("slova.bench.train.CHUNK", chunk)
+    seen = batches_seen(Recipe(epochs=2, batch=8, augment=nothing), 43)
+    assert [len(images) for images, _, _ in seen] == [8] * 10
+    orders = []
+    for epoch in (seen[:5], seen[5:]):
+        rows = (torch.cat([images[:, 0, 0, 0] for images, _, _ in epoch]) * 255).round().long()
+        assert len(set(rows.tolist())) == 40
+        assert torch.equal(torch.cat([labels for _, labels, _ in epoch]), rows % 3)
+        orders.append(rows.tolist())
+    assert orders[0] != orders[1]
+    assert orders[0] != sorted(orders[0])
+
+
+def test_the_loss_is_told_the_number_of_training_images_and_shown_pixels_in_zero_to_one():
+    seen = batches_seen(Recipe(epochs=1, batch=8, augment=nothing), 43)
+    assert {rows for *_, rows in seen} == {43}
+    assert max(float(images.max()) for images, _, _ in seen) == pytest.approx(42 / 255, abs=4 / 255)
+
+
+def test_a_batch_larger_than_the_data_is_the_data():
+    seen = batches_seen(Recipe(epochs=2, batch=512, augment=nothing), 20)
+    assert [len(images) for images, *_ in seen] == [20, 20]
+
+
+def test_progress_is_told_every_epoch_and_its_mean_loss():
+    losses, told = [], []
+
+    def loss(network, images, labels, rows):
+        value = softmax_loss(network, images, labels, rows)
+        losses.append(float(value.detach()))
+        return value
+
+    trained(loss=loss, progress=lambda epoch, value: told.append((epoch, value)))
+    means = torch.tensor(losses).view(4, 4).mean(1).tolist()
+    assert [epoch for epoch, _ in told] == [1, 2, 3, 4]
+    assert [value for _, value in told] == pytest.approx(means)
+
+
+@pytest.mark.parametrize("count", [69, 71, 0])
+def test_images_and_labels_of_different_number_are_an_error_that_names_both(count):
+    images, labels = images_and_labels(71)
+    with pytest.raises(ValueError, match=rf"labels \({count},\) do not match images \(70, 1, 8, 8\)"):
+        trained(pair=(images[:70], labels[:count]))
+
+
+def test_images_labelled_none_teach_a_one_vs_all_network_to_reject_them():
+    split = data.load("digits-train", limit=400)
+    foreign = torch.randint(0, 256, (200, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    images = torch.cat([split.images, foreign])
+    labels = torch.cat([split.labels, torch.full((200,), NONE)])
+
+    def loss(network, images, labels, rows):
+        return ova_loss(network(images), labels)
+
+    with seeded(CPU, 0):
+        network = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    recipe = Recipe(epochs=20, batch=50, rate=0.05, augment=nothing)
+    trained(recipe, network=network, loss=loss, pair=(images, labels))
+    with torch.no_grad():
+        highest = network(images.float() / 255).sigmoid().max(1).values
+    assert float((highest[:400] > 0.5).float().mean()) > 0.95
+    assert float((highest[400:] < 0.5).float().mean()) > 0.95
