@@ -35,20 +35,15 @@ def fits() -> None:
     window."""
     logits, labels = validation(5_000, 10)
     pairs = Pairs.of(log_slova(logits), labels)
-    print(
-        f"fit of {pairs.total:,.0f} pairs                  optimal     paper's   ratio   squared error: optimal (gap)   paper's"
-    )
+    print(f"fit of {pairs.total:,.0f} pairs        optimal     paper's   ratio   error: optimal (gap)     paper's")
     for points in (4000, None):
         data = smoothed(pairs, points=points)
         ours, theirs = side_by_side(
             lambda data=data: best_mixture(data), lambda data=data: paper_mixture(data), rounds=3
         )
         best, paper = best_mixture(data), paper_mixture(data)
-        name = f"  n_b = {len(data.t):,}"
-        print(
-            f"{name:20s} {ours * 1e3:14.1f} ms {theirs * 1e3:8.0f} ms {theirs / ours:7.1f}"
-            f"   {best.error:.4e} ({best.gap:.0e})          {paper.error:.4e}"
-        )
+        times = f"{ours * 1e3:10.1f} ms {theirs * 1e3:8.0f} ms {theirs / ours:7.1f}"
+        print(f"  n_b = {len(data.t):<14,d} {times}   {best.error:.4e} ({best.gap:.0e})   {paper.error:.4e}")
 
 
 def sketch() -> None:
@@ -60,7 +55,7 @@ def sketch() -> None:
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"\nsketch and fit of 10,000,000 pairs: {seconds:.2f} s, {grown:.0f} MiB more than the data, peak of all {peak:.0f} MiB"
+        f"\nsketch and fit of 10,000,000 pairs: {seconds:.2f} s, {grown:.0f} MiB beside the data, in all {peak:.0f} MiB"
     )
 
 

@@ -9,7 +9,8 @@ from slova.sklearn import SlovaClassifier
 pixels, digits = load_digits(return_X_y=True)
 train_pixels, test_pixels, train_digits, test_digits = train_test_split(pixels, digits, test_size=600, random_state=0)
 
-model = SlovaClassifier(RandomForestClassifier(15, max_depth=6, random_state=0), none_label="unsure", reject_threshold=0.0)
+forest = RandomForestClassifier(15, max_depth=6, random_state=0)
+model = SlovaClassifier(forest, none_label="unsure", reject_threshold=0.0)
 model.fit(train_pixels, train_digits.astype(str))
 
 for threshold in (0.0, 0.5, 0.8, 0.95):

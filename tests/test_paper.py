@@ -38,8 +38,7 @@ def test_products_of_uniform_probabilities_follow_the_appendix(classes):
 
 
 def test_a_sum_of_powers_cannot_have_a_plateau_in_the_middle():
-    """ "Any monotonic function" is too much: c is completely monotone in t = -log p, so -c' falls in t; a plateau breaks
-    that."""
+    """Sec. 1 says "any monotonic function"; but c is completely monotone in t = -log p, and a plateau breaks that."""
     generator = np.random.default_rng(1)
     p = generator.random(20_000)
     wanted = np.where(p < 0.3, p, np.where(p < 0.7, 0.3, (p - 0.7) / 0.3 * 0.7 + 0.3))  # flat from .3 to .7
