@@ -63,7 +63,7 @@ def test_of_the_library_only_the_command_line_knows_the_comparison():
 
 
 def test_statistics_never_import_torch():
-    loaded = json.loads(run("import slova.bench.ranks, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    loaded = json.loads(run("import slova.bench.compare, sys, json; print(json.dumps(sorted(sys.modules)))"))
     assert set(loaded) & {"torch", "sklearn", "pandas", "matplotlib"} == set()
 
 

@@ -17,7 +17,8 @@ import pytest
 from scipy import stats
 
 from slova.bench import ranks as module
-from slova.bench.ranks import bonferroni_dunn, compare, friedman, ranks
+from slova.bench.compare import compare
+from slova.bench.ranks import bonferroni_dunn, friedman, ranks
 
 COLUMNS = ["experiment", "method", "variant", "train", "test", "shift", "level", "seed", "n", "metric", "value"]
 PAPER = Path(__file__).parents[2] / "results" / "paper.csv"

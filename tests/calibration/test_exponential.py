@@ -8,7 +8,8 @@ from scipy.special import gammaincc
 from slova.calibration import ExponentialCalibration, Pairs, SmallValidationWarning
 from slova.calibration.adam import paper_mixture
 from slova.calibration.exponential import smoothed
-from slova.calibration.mixture import best_likelihood, best_mixture
+from slova.calibration.likelihood import best_likelihood
+from slova.calibration.mixture import best_mixture
 from slova.heads import NONE, log_slova
 
 RANGE = np.exp(np.linspace(-20, 20, 600))

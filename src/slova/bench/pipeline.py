@@ -7,6 +7,7 @@ Softmax, temperature scaling, ReAct and the first member of the ensemble share t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -52,6 +53,19 @@ class Bench:
     @cached_property
     def validation(self) -> data.Split:
         return self.load(self.setting.val)
+
+    @cached_property
+    def foreign(self) -> tuple[str, ...]:
+        """The other data sets that can be loaded; it says which are for a user to put there."""
+        return tuple(name for name in data.ood_for(self.setting.name) if self._is_there(name))
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            self.load(name)
+        except FileNotFoundError as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
+            return False
+        return True
 
     def trained(self, method: Method, seed: int) -> Trained:
         """The networks of a method, from the store or trained now."""

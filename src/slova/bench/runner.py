@@ -9,7 +9,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ import slova
 from slova.artifact import atomic_path
 from slova.bench.experiments import Runnable, experiments
 from slova.bench.histograms import Histograms
-from slova.bench.methods import find
+from slova.bench.method import Method
+from slova.bench.methods import find, methods
 from slova.bench.pipeline import Bench
+from slova.bench.presets import preset
 from slova.bench.results import Results, Row
 from slova.bench.settings import setting
 from slova.bench.store import Store, describe
@@ -46,6 +48,8 @@ class Plan:
     results: Path = Path("results")
     store: Path | None = Path(".slova")
     models: Path | None = Path("models")  # trained networks that came with the repository
+    preset: str = "fair"
+    plugins: tuple[Path, ...] = ()  # files with methods of the user's own, which are run too
 
     def checked(self) -> Runnable:
         """The experiment, once everything that was asked for is known to exist."""
@@ -53,8 +57,21 @@ class Plan:
         if self.experiment not in known:
             raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
         setting(self.on)
-        find(self.methods or known[self.experiment].methods)
+        self.chosen()
         return known[self.experiment]
+
+    def chosen(self) -> list[Method]:
+        """The methods, with the recipes of the preset."""
+        theirs = experiments()[self.experiment].methods
+        own = [name for name in methods(self.plugins) if name not in methods()] if theirs else []
+        found = find(self.methods or (*theirs, *own), self.plugins)
+        found = preset(found, self.preset, experiment=self.experiment, setting=setting(self.on))
+        return [_shortened(method) for method in found] if self.quick else found
+
+    @property
+    def rows(self) -> Results:
+        """Where the rows go."""
+        return Results(self.results, f"{self.experiment}-{self.on}" + ("-quick" if self.quick else ""))
 
     def bench(self) -> Bench:
         chosen = setting(self.on)
@@ -67,14 +84,18 @@ class Plan:
         )
 
 
-def execute(plan: Plan, tell: Callable[[list[Row]], None] = lambda rows: None) -> list[Row]:
+def execute(
+    plan: Plan,
+    tell: Callable[[list[Row]], None] = lambda rows: None,
+    expect: Callable[[list[int]], None] = lambda work: None,
+) -> list[Row]:
     """Run it, or the rest of it: rows that are there stay. Past `minutes` it stops at the next row, to be resumed
-    later."""
+    later. `expect` hears how often `tell` will be called, for each network."""
     experiment, bench = plan.checked(), plan.bench()
-    name = f"{experiment.name}-{plan.on}" + ("-quick" if plan.quick else "")
-    results = Results(plan.results, name)
-    methods, start = find(plan.methods or experiment.methods), time.monotonic()
-    for rows in _within(experiment.run(bench, results, methods, plan.seeds), plan.minutes):
+    results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
+    expect(experiment.work(bench, results, chosen, plan.seeds))
+    results.path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
+    for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
         tell(rows)
     _record(results.path.with_suffix(".json"), plan, bench, time.monotonic() - start)
     Histograms(results.path).close()
@@ -89,17 +110,24 @@ def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list
             return
 
 
+def _shortened(method: Method) -> Method:
+    """With a tenth of the epochs of a recipe of its own; `Setting.quick` has shortened the others."""
+    own = method.recipe
+    return method if own is None else replace(method, recipe=replace(own, epochs=max(1, own.epochs // 10)))
+
+
 def _device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
+    there = ["cpu", "cuda", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    if name not in (there if torch.cuda.is_available() else there[:1]):
         raise ValueError(f"there is no {name} device here; --device cpu runs everywhere")
     return torch.device(name)
 
 
 def _record(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
     """Who made these rows: one entry a run, and the setting as it is now."""
-    before = json.loads(path.read_text())["runs"] if path.exists() else []
+    before = json.loads(path.read_text()).get("runs", []) if path.exists() else []
     record = {
         "experiment": plan.experiment,
         "setting": describe(bench.setting),
@@ -119,11 +147,17 @@ def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
         "python": platform.python_version(),
         "device": torch.cuda.get_device_name() if gpu else platform.machine(),
         "minutes": round(seconds / 60, 2),
-        "methods": list(plan.methods or experiments()[plan.experiment].methods),
+        "preset": plan.preset,
+        "methods": [method.name for method in plan.chosen()],
         "seeds": list(plan.seeds),
     }
 
 
 def _commit() -> str:
-    found = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    """That of this package's repository, wherever it is run from."""
+    command, where = ["git", "describe", "--always", "--dirty"], Path(slova.__file__).parent
+    try:
+        found = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return "unknown"
     return found.stdout.strip() or "unknown"

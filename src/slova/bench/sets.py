@@ -70,6 +70,6 @@ def shifted_sets(bench: Bench) -> list[TestSet]:
 
 
 def foreign_sets(bench: Bench) -> list[TestSet]:
-    """The clean set, the other data sets, and what is made from nothing."""
+    """The clean set, the other data sets that are there, and what is made from nothing."""
     made = shifts.family(bench.setting.name).foreign
-    return clean(bench) + [TestSet(name) for name in (*data.ood_for(bench.setting.name), *made)]
+    return clean(bench) + [TestSet(name) for name in (*bench.foreign, *made)]

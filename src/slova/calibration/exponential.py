@@ -11,7 +11,8 @@ import numpy as np
 
 from slova.backend import Array, floating
 from slova.calibration.adam import paper_mixture
-from slova.calibration.mixture import LOG_EXPONENTS, Mixture, Points, best_likelihood, best_mixture
+from slova.calibration.likelihood import best_likelihood
+from slova.calibration.mixture import LOG_EXPONENTS, Mixture, Points, best_mixture
 from slova.calibration.pairs import Pairs, Which, check_rows, check_weight
 from slova.heads import NONE
 

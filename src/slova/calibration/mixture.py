@@ -23,7 +23,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOG_EXPONENTS", "Mixture", "Points", "Vector", "best_likelihood", "best_mixture"]
+__all__ = [
+    "LOG_EXPONENTS",
+    "Mixture",
+    "Points",
+    "Vector",
+    "best_mixture",
+    "descent",
+    "exponent_grid",
+    "finite_only",
+    "merged",
+]
 
 Vector = NDArray[np.float64]
 
@@ -62,31 +72,14 @@ def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
     constant = float(
         np.sum(points.weight * points.target**2, where=np.isinf(points.t))
     )  # c(0) = 0 whatever the mixture
-    points = _finite(points)
+    points = finite_only(points)
     if not np.any(points.t > 0):
         return _saturated(points, at_most_one, constant)
-    grid, cells = _grid(points.t), _compress(points)
+    grid, cells = exponent_grid(points.t), _compress(points)
     start = _on_exponents(cells, np.append(grid, np.inf) if at_most_one else grid)
     rough = _solve(cells, start, (grid, at_most_one), tolerance=1e-5)
     mixture = _solve(points, rough, (grid, at_most_one), tolerance=TOLERANCE)
     return replace(mixture, error=mixture.error + constant)
-
-
-def best_likelihood(t: Vector, hits: Vector, count: Vector, *, at_most_one: bool = False) -> Mixture:
-    """The mixture of least -mean log-likelihood of hits out of count at each t, by scoring: each step is a
-    least-squares fit."""
-    points = Points(t, hits / count, count / count.sum())
-    mixture = best_mixture(points, at_most_one=at_most_one)
-    best = _surprise(mixture.at(t), points)
-    for _ in range(50):
-        chance = np.clip(mixture.at(t), 1e-12, 1 - 1e-12)  # a weight of 1/0 is avoided where c is 0 or 1
-        weight = points.weight / (chance * (1 - chance))
-        step = best_mixture(Points(t, points.target, weight / weight.sum()), at_most_one=at_most_one)
-        mixture, value = _search(mixture, step, points)
-        if best - value <= 1e-10 * abs(best):
-            break
-        best = value
-    return replace(mixture, error=min(best, value), gap=_likelihood_gap(mixture, points, at_most_one))
 
 
 def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tolerance: float) -> Mixture:
@@ -94,7 +87,7 @@ def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tole
     best = mixture
     for _ in range(ROUNDS):
         mixture = _polish(mixture, points, tolerance**2)
-        steepest, gap = _descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
+        steepest, gap = descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
         best = replace(mixture, error=_error(mixture, points), gap=gap)
         if gap <= tolerance * best.error or gap <= 1e-14:
             break
@@ -110,7 +103,7 @@ def _powers(t: Vector, exponents: Vector) -> Vector:
     return powers
 
 
-def _finite(points: Points) -> Points:
+def finite_only(points: Points) -> Points:
     keep = np.isfinite(points.t)
     return points if keep.all() else Points(points.t[keep], points.target[keep], points.weight[keep])
 
@@ -123,7 +116,7 @@ def _saturated(points: Points, at_most_one: bool, constant: float) -> Mixture:
     return Mixture(np.array([1.0, np.inf]), np.array([level, 1 - level]), error, 0.0)
 
 
-def _grid(t: Vector) -> Vector:
+def exponent_grid(t: Vector) -> Vector:
     low = max(LOG_EXPONENTS[0], np.log(1e-3 / t.max()))
     high = min(LOG_EXPONENTS[1], np.log(40 / t[t > 0].min()))
     return np.asarray(np.exp(np.linspace(low, high, max(2, int((high - low) / GRID_STEP) + 1))))
@@ -150,10 +143,10 @@ def _on_exponents(points: Points, exponents: Vector) -> Mixture:
     offsets = ((_powers(points.t, exponents) - points.target) * np.sqrt(points.weight)).T
     wanted = np.append(np.zeros(len(offsets)), 1.0)
     weights, _ = nnls(np.vstack([offsets, np.ones(len(exponents))]), wanted)
-    return _merge(exponents, weights, GRID_STEP / 2)
+    return merged(exponents, weights, GRID_STEP / 2)
 
 
-def _merge(exponents: Vector, weights: Vector, within: float) -> Mixture:
+def merged(exponents: Vector, weights: Vector, within: float) -> Mixture:
     """Only the atoms that count, in order, weights to sum one; neighbours whose log exponents are that close become
     one."""
     keep = weights > 1e-12 * weights.sum()
@@ -220,10 +213,10 @@ def _step(mixture: Mixture, here: _Local, damping: float) -> Mixture:
     exponents = np.where(infinite, np.inf, np.exp(np.clip(logs, *LOG_EXPONENTS)))
     weights = mixture.weights + change[terms:]
     weights[int(mixture.weights.argmax())] -= change[terms:].sum()
-    return _merge(exponents, weights, 1e-3)
+    return merged(exponents, weights, 1e-3)
 
 
-def _descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
+def descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
     """For a gradient with respect to c at each point: where it falls fastest, seen on merged cells, measured on all
     points."""
     grid, at_most_one = space
@@ -247,34 +240,3 @@ def _lowest(places: Vector, values: Vector) -> Vector:
 
 def _error(mixture: Mixture, points: Points) -> float:
     return float(points.weight @ (mixture.at(points.t) - points.target) ** 2)
-
-
-def _surprise(chance: Vector, points: Points) -> float:
-    """-mean log-likelihood; infinite where what happened was held impossible."""
-    from scipy.special import xlog1py, xlogy
-
-    return float(-points.weight @ (xlogy(points.target, chance) + xlog1py(1 - points.target, -chance)))
-
-
-def _search(old: Mixture, new: Mixture, points: Points) -> tuple[Mixture, float]:
-    """The longest of the steps 1, 1/2, 1/4, ... from old towards new that lowers the surprise."""
-    start = _surprise(old.at(points.t), points)
-    for share in 0.5 ** np.arange(12):
-        exponents = np.append(new.exponents, old.exponents)
-        trial = Mixture(exponents, np.append(share * new.weights, (1 - share) * old.weights))
-        value = _surprise(trial.at(points.t), points)
-        if value < start:
-            return _merge(trial.exponents, trial.weights, 0.0), value
-    return old, start
-
-
-def _likelihood_gap(mixture: Mixture, points: Points, at_most_one: bool) -> float:
-    finite = _finite(points)
-    if not np.any(finite.t > 0):  # only c(1) was left to choose, and the first step has chosen it
-        return 0.0
-    chance = mixture.at(finite.t)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(
-            finite.target == chance, 0.0, finite.weight * (chance - finite.target) / (chance * (1 - chance))
-        )
-    return max(_descent(slope, mixture, finite.t, (_grid(finite.t), at_most_one))[1], 0.0)

@@ -135,6 +135,16 @@ def demo(seed: int, risk: float, as_json: bool) -> None:
     run(seed, risk, as_json)
 
 
+plugin = click.option(
+    "--plugin",
+    "plugins",
+    type=FILE,
+    multiple=True,
+    callback=lambda context, option, paths: tuple(path.resolve() for path in paths),
+    help="A Python file with a METHOD of your own, which is run too; may be given more than once.",
+)
+
+
 @main.group()
 def bench() -> None:
     """The comparison: every method of the paper, trained, shifted and measured."""
@@ -145,12 +155,16 @@ def bench() -> None:
 @click.option("--on", default="digits", show_default=True, help="The data set to train on.")
 @click.option("--methods", help="Only these, separated by commas.  [all of the experiment]")
 @click.option("--seeds", default="1", show_default=True, help="How many, or which, separated by commas.")
+@click.option(
+    "--preset", default="fair", show_default=True, help="fair: one recipe for all; paper: each method's as published."
+)
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to go on.")
 @click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or what there is.")
 @click.option("--data-dir", "data", type=FILE, help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]")
 @click.option("--results", type=FILE, default="results", show_default=True, help="The folder for the rows.")
 @click.option("--store", type=FILE, default=".slova", show_default=True, help="The folder for weights and images.")
+@plugin
 def bench_run(**options: Any) -> None:
     """Run EXPERIMENT, or what is left of it, and append its rows to a CSV file.
 
@@ -177,11 +191,12 @@ def bench_images(**options: Any) -> None:
 
 
 @bench.command("list")
-def bench_list() -> None:
+@plugin
+def bench_list(plugins: tuple[Path, ...]) -> None:
     """List experiments, data sets and methods.
 
     Example: slova bench list
     """
     from slova.cli.bench import listing
 
-    click.echo(listing())
+    click.echo(listing(plugins))

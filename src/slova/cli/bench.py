@@ -31,6 +31,8 @@ class BenchOptions:
     data: Path | None
     results: Path
     store: Path
+    preset: str
+    plugins: tuple[Path, ...]
 
 
 def run(options: BenchOptions) -> None:
@@ -39,9 +41,12 @@ def run(options: BenchOptions) -> None:
 
     plan = Plan(**{**vars(options), "methods": _words(options.methods), "seeds": _numbers(options.seeds)})
     told = _Told()
-    rows = execute(plan, told)
-    where = options.results / f"{options.experiment}-{options.on}{'-quick' if options.quick else ''}.csv"
-    click.echo(f"{len(rows):,} rows in {where}, {told.new:,} of them new", err=True)
+    rows = execute(plan, told, told.expect)
+    click.echo(f"{len(rows):,} rows in {plan.rows.path}, {told.new:,} of them new", err=True)
+    if told.left:
+        click.echo(f"stopped after {plan.minutes:g} minutes, {told.left:,} sets before the end: run it again", err=True)
+    elif silent := [method.name for method in plan.chosen() if method.name not in {row.method for row in rows}]:
+        click.echo(f"{plan.experiment} measures nothing of {', '.join(silent)}", err=True)
     click.echo(_summary(rows))
 
 
@@ -55,31 +60,74 @@ def make_images(on: str, workers: int | None, data: Path | None, store: Path) ->
         click.echo(f"{number:3d} {test.shift} {test.level:g}", err=True)
 
 
-def listing() -> str:
-    """The experiments, data sets and methods that there are."""
+def listing(plugins: tuple[Path, ...]) -> str:
+    """The experiments, data sets, presets and methods that there are."""
     _check_extra()
     from slova.bench.experiments import experiments
     from slova.bench.methods import methods
+    from slova.bench.presets import PRESETS
     from slova.bench.settings import SETTINGS
 
-    parts = {"experiments": list(experiments()), "trained on": list(SETTINGS), "methods": list(methods())}
+    parts = {
+        "experiments": list(experiments()),
+        "trained on": list(SETTINGS),
+        "presets": list(PRESETS),
+        "methods": list(methods(plugins)),
+    }
     return "\n".join(f"{name}: {', '.join(values)}" for name, values in parts.items())
 
 
 class _Told:
-    """Says on standard error what was measured, at most once a second."""
+    """Says on standard error what was measured and how long the rest will take, at most once a second."""
 
     def __init__(self) -> None:
-        self.new, self.said, self.start = 0, 0.0, time.monotonic()
+        self.new, self.said, self.start, self.estimate = 0, 0.0, time.monotonic(), TimeLeft([])
+        self.last = self.start
+
+    def expect(self, work: list[int]) -> None:
+        self.estimate = TimeLeft(work)
+
+    @property
+    def left(self) -> int:
+        return len(self.estimate.steps)
 
     def __call__(self, rows: list[Row]) -> None:
         self.new += len(rows)
         now = time.monotonic()
+        seconds, self.last = self.estimate(now - self.last), now
         if rows and now - self.said >= 1:
             self.said, row = now, rows[-1]
-            where = f"{row.test} {row.shift} {row.level:g}".strip() if row.shift else row.test
-            seconds = now - self.start
-            click.echo(f"{seconds:6.0f} s  {self.new:6,} rows  {row.method}, seed {row.seed}: {where}", err=True)
+            who = f"{row.method} {row.variant}".strip()
+            where = f"{row.test} {row.shift} {row.level:g}" if row.shift else row.test
+            passed = f"{now - self.start:6.0f} s  {self.new:6,} rows"
+            click.echo(f"{passed}  about {_time(seconds)} left  {who}, seed {row.seed}: {where}", err=True)
+
+
+class TimeLeft:
+    """How long the rest takes, from how long each step so far took. The first of a network's sets waits for its
+    training, and is counted with its kind."""
+
+    def __init__(self, work: list[int]) -> None:
+        self.steps = [
+            number == 0 for sets in work for number in range(sets)
+        ]  # those to come; true: the network's first
+        self.taken: dict[bool, list[float]] = {True: [], False: []}
+
+    def __call__(self, seconds: float) -> float:
+        """One more step took this long: the seconds that are left."""
+        self.taken[self.steps.pop(0) if self.steps else False].append(seconds)
+        means = {kind: sum(taken) / len(taken) if taken else 0.0 for kind, taken in self.taken.items()}
+        return sum(means[kind] for kind in self.steps)
+
+
+def _time(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 100
+        else f"{seconds / 60:.0f} min"
+        if seconds < 6000
+        else f"{seconds / 3600:.0f} h"
+    )
 
 
 def _summary(rows: list[Row]) -> str:
@@ -96,16 +144,24 @@ def _summary(rows: list[Row]) -> str:
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+    if text is None:
+        return None
+    words = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not words:
+        raise click.ClickException(f"--methods wants names such as softmax,slova; got {text!r}")
+    return words
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Seeds: "3" is the first three, "0,2,5" are these."""
+    """Seeds: "3" is the first three, "0,2,5" are these, "3," is that one."""
+    wanted = click.ClickException(f"--seeds wants a count such as 5, or a list such as 0,2 or 3, (got {text!r})")
     try:
-        numbers = tuple(int(part) for part in text.split(","))
+        numbers = tuple(dict.fromkeys(int(part) for part in text.removesuffix(",").split(",")))
     except ValueError:
-        raise click.ClickException(f"--seeds wants a count such as 5, or a list such as 0,2; got {text!r}") from None
-    return tuple(range(numbers[0])) if len(numbers) == 1 else numbers
+        raise wanted from None
+    if min(numbers) < (0 if "," in text else 1):
+        raise wanted
+    return numbers if "," in text else tuple(range(numbers[0]))
 
 
 def _check_extra() -> None:

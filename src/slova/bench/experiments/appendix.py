@@ -3,7 +3,7 @@ of powers fitted to the exact one. No network is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,9 +35,6 @@ def fitted(probability: Array) -> Array:
     return mixture.at(-np.log(probability))
 
 
-CURVES = (exact, approximate, fitted)
-
-
 @dataclass(frozen=True)
 class Appendix:
     name: str = "appendix"
@@ -46,17 +43,21 @@ class Appendix:
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]:
-        known = {row.key for row in results.read()}
-        for curve in CURVES:
-            cells = [Cell(self.name, curve.__name__, f"K={CLASSES}", "", "", "", float(p), 0, 1) for p in LEVELS]
-            rows = [Row.of(cell, "calibrated", value) for cell, value in zip(cells, curve(LEVELS), strict=True)]
-            new = [row for row in rows if row.key not in known]
-            if new:
-                results.append(new)
-                yield new
+        for rows in self._left(results):
+            results.append(rows)
+            yield rows
 
     def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1] * len(CURVES)
+        return [1 for _ in self._left(results)]
+
+    def _left(self, results: Results) -> list[list[Row]]:
+        known = {row.key for row in results.read()}
+        curves = ([row for row in self._curve(curve) if row.key not in known] for curve in (exact, approximate, fitted))
+        return [rows for rows in curves if rows]
+
+    def _curve(self, curve: Callable[[Array], Array]) -> list[Row]:
+        cells = [Cell(self.name, curve.__name__, f"K={CLASSES}", "", "", "", float(p), 0, 1) for p in LEVELS]
+        return [Row.of(cell, "calibrated", value) for cell, value in zip(cells, curve(LEVELS), strict=True)]
 
 
 EXPERIMENT = Appendix()

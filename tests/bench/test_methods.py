@@ -1,0 +1,437 @@
+"""Every method builds, learns and reads out; each differs from the baseline in what its paper says and nothing else."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from slova.bench import data
+from slova.bench import methods as folder
+from slova.bench.layers import BayesianLinear, DistanceLinear, kl_divergence
+from slova.bench.method import Method, Outputs, softmax_loss
+from slova.bench.methods import acet, ceda, find, knn, mahalanobis, methods, ova_dm, react, svi
+from slova.bench.networks import digits_net, resnet20
+from slova.bench.noise import low_pass_noise
+from slova.bench.pipeline import Bench, pooled
+from slova.bench.settings import SETTINGS, setting
+from slova.bench.train import Place, seeded
+from slova.heads import Readout
+
+CPU = torch.device("cpu")
+BACKBONES = {"digits": (digits_net, (1, 8, 8)), "resnet20": (resnet20, (3, 32, 32))}
+FILES = sorted(path for path in Path(folder.__file__).parent.glob("*.py") if path.name != "__init__.py")
+every = pytest.mark.parametrize("name", methods())
+
+
+def built(name, backbone="digits", classes=10):
+    make, shape = BACKBONES[backbone]
+    with seeded(CPU, 0):
+        return methods()[name].network(make, classes), torch.rand(4, *shape)
+
+
+# The contract.
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_is_at_most_60_lines_and_says_on_top_whose_method_it_holds(path):
+    text = path.read_text()
+    top = text.split('"""')[1]
+    assert len(text.splitlines()) <= 60
+    assert text.startswith('"""')
+    assert re.search(r"\b(19|20)\d\d\b", top) or "SLOVA" in top
+
+
+def test_every_file_is_a_method_of_its_name_and_methods_lists_them_all():
+    assert {path.stem for path in FILES} | {"acet_short"} == set(methods())
+    assert all(type(method) is Method and method.name == name for name, method in methods().items())
+
+
+def test_an_unknown_method_is_an_error_that_lists_those_there_are():
+    assert [method.name for method in find(["slova", "softmax"])] == ["slova", "softmax"]
+    with pytest.raises(ValueError, match=r"no method is called slow; there are acet, .*vim"):
+        find(["slova", "slow"])
+
+
+@every
+def test_every_setting_has_a_recipe_for_every_method(name):
+    for place in SETTINGS.values():
+        recipe = place.recipe(methods()[name])
+        assert recipe.rate > 0
+        assert recipe.epochs >= place.quick().recipe(methods()[name]).epochs >= 1
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@every
+def test_the_loss_is_a_finite_scalar_with_a_gradient_for_every_parameter(name, backbone):
+    network, images = built(name, backbone)
+    labels = torch.tensor([3, 1, 9, 1])
+    with seeded(CPU, 1):
+        value = methods()[name].loss(network.train(), images, labels, 1000)
+    assert value.shape == ()
+    assert value.isfinite()
+    value.backward()
+    idle = [key for key, parameter in network.named_parameters() if parameter.grad is None]
+    assert idle == []
+    assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+@every
+def test_a_network_ends_in_its_classifier_and_has_a_logit_a_class(name, backbone):
+    network, images = built(name, backbone, classes=7)
+    with seeded(CPU, 1):
+        whole = network.eval()(images)
+    with seeded(CPU, 1):
+        parts = network[-1](network[:-1](images))
+    assert torch.equal(whole, parts)
+    assert whole.shape == (4, 7)
+
+
+@every
+def test_a_method_asks_several_times_exactly_when_its_network_is_random(name):
+    network, images = built(name)
+    network.eval()
+    assert (methods()[name].samples > 1) == (not torch.equal(network(images), network(images)))
+    assert methods()[name].members == (5 if name == "ensemble" else 1)
+
+
+@every
+def test_the_head_turns_logits_into_a_readout_that_prefers_the_largest(name):
+    network, images = built(name)
+    with torch.no_grad():
+        logits = torch.stack([network.eval()(images) for _ in range(3)]).numpy()
+    found = methods()[name].head(logits)
+    assert type(found) is Readout
+    assert found.log_probs.shape == (3, 4, 10)
+    assert found.log_none.shape == (3, 4)
+    assert (found.log_probs <= 0).all()
+    assert (found.log_probs.argmax(-1) == logits.argmax(-1)).all()
+
+
+SOFTMAX = {"softmax", "temperature", "react", "ensemble", "energy", "max_logit", "knn", "mahalanobis", "vim"}
+OVA = {"ova", "slova_raw", "slova", "slova_clean"}
+
+
+@pytest.mark.parametrize("where", ["digits", "cifar10"])
+def test_methods_share_weights_exactly_when_they_differ_only_after_training(where):
+    bench = Bench(setting(where))
+    described = {name: bench.weights(method, 3) for name, method in methods().items()}
+    for name, what in described.items():
+        sharing = {other for other in described if described[other] == what}
+        assert sharing == (SOFTMAX if name in SOFTMAX else OVA if name in OVA else {name})
+
+
+@pytest.mark.parametrize("name", [name for name, method in methods().items() if method.detect is not None])
+def test_a_detector_gives_every_image_one_finite_number(name):
+    training, labels, near, far = clusters()
+    score = methods()[name].detect(training, labels)
+    for outputs in (training, near, far):
+        assert score(outputs).shape == (len(outputs.features),)
+        assert np.isfinite(score(outputs)).all()
+
+
+# Learning.
+
+
+@cache
+def learned(name):
+    bench = Bench(setting("digits"), place=Place(CPU))
+    return bench.trained(methods()[name], 0)
+
+
+FAMILIES = {
+    **dict.fromkeys(["softmax", "ova", "dropout", "ll_dropout", "ll_svi", "ova_dm", "ova_dm_original", "ceda"], 0.95),
+    **dict.fromkeys(["svi", "acet_short"], 0.93),
+}
+
+
+def test_every_method_is_trained_here_or_shares_weights_with_one_that_is():
+    assert set(methods()) == set(FAMILIES) | SOFTMAX | OVA | {"acet"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_method_learns_the_digits(name):
+    split = data.load("digits-test")
+    log_probs = pooled(methods()[name].head, learned(name).outputs(split.images).logits).log_probs
+    assert float((log_probs.argmax(-1) == split.labels.numpy()).mean()) >= FAMILIES[name]
+
+
+def unsure_of(name, images):
+    logits = learned(name).outputs(images).logits
+    return float(np.exp(pooled(methods()[name].head, logits).log_probs.max(-1)).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ceda", "acet_short"])
+def test_networks_trained_on_noise_are_less_sure_of_it_than_softmax(name):
+    with seeded(CPU, 5):
+        noise = low_pass_noise(data.load("digits-test").images.float() / 255)
+    assert unsure_of(name, noise) < 0.6 * unsure_of("softmax", noise)
+
+
+# CEDA and ACET.
+
+
+def test_ceda_weighs_cross_entropy_and_confidence_in_noise_alike():
+    network, images = built("ceda")
+    noise, labels = torch.rand_like(images), torch.tensor([3, 1, 9, 1])
+    log_probs = network.train()(torch.cat([images, noise])).log_softmax(1)
+    network, _ = built("ceda")
+    wanted = (-log_probs[range(4), labels].sum() + log_probs[4:].max(1).values.sum()) / 8
+    torch.testing.assert_close(ceda.together(network.train(), images, labels, noise), wanted)
+
+
+class Watched(torch.nn.Module):
+    """A network that remembers the images it was shown and how sure it was of them."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.shown, self.sure = network, [], []
+
+    def forward(self, images):
+        logits = self.network(images)
+        self.shown.append(images.detach().clone())
+        self.sure.append(ceda.confidence(logits).detach())
+        return logits
+
+
+def attacked(steps=acet.STEPS):
+    network = Watched(built("acet")[0].train())
+    with seeded(CPU, 2):
+        network.network(torch.rand(64, 1, 8, 8))  # statistics of its own
+        noise = low_pass_noise(torch.rand(32, 1, 8, 8))
+        before = {name: value.clone() for name, value in network.state_dict().items()}
+        found = acet.attack(network, noise, steps)
+    return network, noise, found, before
+
+
+def test_the_attack_keeps_the_image_of_highest_confidence_it_has_seen():
+    network, noise, found, _ = attacked()
+    network.eval()
+    assert torch.equal(network.shown[0], noise)
+    highest = torch.stack(network.sure).max(0).values
+    torch.testing.assert_close(ceda.confidence(network.network(found)), highest)
+    assert (highest >= network.sure[0]).all()
+    assert highest.mean() > network.sure[0].mean() + 0.1
+
+
+def test_the_confidence_kept_grows_with_the_number_of_looks():
+    network, *_ = attacked()
+    kept = torch.stack(network.sure).cummax(0).values.mean(1)
+    assert (kept[20] > kept[2]) & (kept[-1] > kept[20])
+
+
+def test_the_attack_stays_within_epsilon_of_the_noise_and_within_the_pixels():
+    network, noise, found, _ = attacked()
+    for images in (*network.shown, found):
+        assert (images - noise).abs().max() <= acet.EPSILON + 1e-6
+        assert images.min() >= 0
+        assert images.max() <= 1
+
+
+def test_the_attack_takes_forty_signed_steps_from_a_random_start():
+    network, noise, *_ = attacked()
+    _, start, *path = network.shown
+    assert len(path) == acet.STEPS == 40
+    moved = (path[0] - start).abs()
+    assert moved.max() == pytest.approx(0.3 / 40, rel=1e-3)
+    far = (start - noise).abs().amax((1, 2, 3))
+    assert 0 < far.min() < 0.1
+    assert 0.2 < far.max() <= 0.3
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_attack_leaves_network_statistics_mode_and_gradients_as_they_were(training):
+    network, _, found, before = attacked(3)
+    assert network.training
+    assert network.network[2].training
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    assert not found.requires_grad
+    assert all(parameter.grad is None for parameter in network.parameters())
+    acet.attack(network.train(training), torch.rand(4, 1, 8, 8), 2)
+    assert network.training == network.network[2].training == training
+
+
+@pytest.mark.parametrize(("name", "steps"), [("acet", 40), ("acet_short", 8)])
+def test_acet_trains_on_the_attacked_noise_in_one_batch_with_the_images(name, steps):
+    network = Watched(built(name)[0])
+    images = torch.rand(6, 1, 8, 8)
+    methods()[name].loss(network, images, torch.zeros(6, dtype=torch.long), 100)
+    assert len(network.shown) == 1 + (steps + 1) + 1
+    assert torch.equal(network.shown[-1][:6], images)
+    _, best = torch.stack(network.sure[:-1]).max(0)
+    assert torch.equal(network.shown[-1][6:], torch.stack(network.shown[:-1])[best, range(6)])
+
+
+# SVI, OVA-DM, ReAct.
+
+
+def test_the_loss_of_svi_is_cross_entropy_and_the_share_of_the_kl_of_one_image():
+    network, images = built("svi")
+    labels = torch.tensor([3, 1, 9, 1])
+    with seeded(CPU, 1):
+        found = svi.loss(network, images, labels, 500)
+    with seeded(CPU, 1):
+        wanted = softmax_loss(network, images, labels, 500) + kl_divergence(network) / 500
+    torch.testing.assert_close(found, wanted)
+    assert isinstance(network[-1], BayesianLinear)
+
+
+@pytest.mark.parametrize(("name", "mean"), [("svi", -1.9994), ("ll_svi", -2.73995)])
+def test_the_scale_of_the_prior_is_the_softplus_of_ovadias_mean(name, mean):
+    assert built(name)[0][-1].prior_scale == pytest.approx(np.log1p(np.exp(mean)), rel=2e-3)
+
+
+def test_doubled_is_the_logit_of_twice_the_sigmoid():
+    logits = -np.geomspace(1e-3, 30, 50)
+    twice = 2 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(ova_dm.doubled(logits), np.log(twice / (1 - twice)), rtol=1e-9)
+    assert np.isfinite(ova_dm.doubled(np.array([0.0, -1e-30, -1e4], dtype=np.float32))).all()
+
+
+def test_the_distance_methods_read_out_what_their_papers_report():
+    logits = -np.abs(np.random.default_rng(0).normal(2, 1, (20, 5))) - 0.01
+    twice = 2 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(np.exp(methods()["ova_dm_original"].head(logits).log_probs), twice, rtol=1e-9)
+    alone = np.array([[p[k] * np.prod(np.delete(1 - p, k)) for k in range(5)] for p in twice])
+    found = np.exp(methods()["ova_dm"].head(logits).log_probs)
+    np.testing.assert_allclose(found, alone / alone.sum(1, keepdims=True), rtol=1e-9)
+
+
+def test_distances_are_taken_from_the_features_here_and_from_the_outputs_in_the_original():
+    here, original = built("ova_dm")[0][-1], built("ova_dm_original")[0][-1]
+    assert isinstance(here, DistanceLinear)
+    assert (here.centres.shape, here.root) == ((10, 64), True)
+    assert (original.centres.shape, original.root) == ((10, 10), False)
+
+
+def test_react_clips_the_features_of_the_classifier_at_their_90th_percentile():
+    network, _ = built("react")
+    images = torch.randint(0, 256, (2100, 1, 8, 8), dtype=torch.uint8)
+    adapted = react.adapt(network.eval(), images)
+    with torch.no_grad():
+        features = network[:-1](images.float() / 255)
+        ceiling = float(np.percentile(features[:2000].numpy(), 90))
+        torch.testing.assert_close(adapted[:-1](images.float() / 255), features.clamp(max=ceiling))
+    assert adapted[-1] is network[-1]
+    assert float((features > ceiling).float().mean()) == pytest.approx(0.1, abs=0.01)
+
+
+# Scores of what looks like training data, against their definitions.
+
+
+@cache
+def clusters(seed=0, features=8, classes=3):
+    """Training clusters around the first axes with a little in all directions, more of the same, and a foreign cluster
+    on the last axis."""
+    generator = np.random.default_rng(seed)
+    weight = np.eye(classes, features) * 3
+
+    def around(centres):
+        found = (centres + generator.normal(size=centres.shape) * np.linspace(0.3, 0.1, features)).astype(np.float32)
+        return Outputs((found @ weight.T.astype(np.float32))[None], found)
+
+    labels = generator.integers(0, classes, 300)
+    more = generator.integers(0, classes, 100)
+    axes = 3 * np.eye(classes, features)
+    return around(axes[labels]), labels, around(axes[more]), around(np.tile(3 * np.eye(features)[-1], (100, 1)))
+
+
+def unit(features):
+    return features / np.linalg.norm(features, axis=1, keepdims=True)
+
+
+def naive_knn(training, labels, outputs):
+    bank = unit(training.features)
+    distances = [np.sort(np.linalg.norm(bank - row, axis=1))[49] for row in unit(outputs.features)]
+    return 1 - np.square(distances) / 2  # for unit vectors, falling in the distance
+
+
+def naive_mahalanobis(training, labels, outputs):
+    groups = [training.features[labels == label].astype(np.float64) for label in range(3)]
+    covariance = sum((group - group.mean(0)).T @ (group - group.mean(0)) for group in groups) / len(labels)
+    inverse = np.linalg.inv(covariance)
+    away = [[row - group.mean(0) for group in groups] for row in outputs.features]
+    return np.array([-min(d @ inverse @ d for d in row) for row in away])
+
+
+def naive_vim(training, labels, outputs):
+    centre = training.features.astype(np.float64).mean(0)
+    _, _, directions = np.linalg.svd(training.features - centre)  # from the largest variance to the least
+    outside = directions[4:]
+
+    def residual(features):
+        return np.linalg.norm((features - centre) @ outside.T, axis=1)
+
+    scale = training.logits[0].max(1).mean() / residual(training.features).mean()
+    return np.log(np.exp(outputs.logits[0].astype(np.float64)).sum(1)) - scale * residual(outputs.features)
+
+
+NAIVE = {
+    "knn": naive_knn,
+    "mahalanobis": naive_mahalanobis,
+    "vim": naive_vim,
+    "energy": lambda training, labels, outputs: np.log(np.exp(outputs.logits[0].astype(np.float64)).sum(1)),
+    "max_logit": lambda training, labels, outputs: np.array([max(row) for row in outputs.logits[0]]),
+}
+scores = pytest.mark.parametrize("name", NAIVE)
+
+
+def test_every_detector_is_checked_against_its_definition():
+    assert set(NAIVE) == {name for name, method in methods().items() if method.detect is not None}
+
+
+@scores
+def test_a_score_is_its_definition_written_naively(name):
+    training, labels, near, far = clusters()
+    score = methods()[name].detect(training, labels)
+    for outputs in (near, far):
+        np.testing.assert_allclose(score(outputs), NAIVE[name](training, labels, outputs), rtol=2e-4, atol=2e-5)
+
+
+@scores
+def test_a_score_tells_a_foreign_cluster_from_more_of_the_training_data(name):
+    training, labels, near, far = clusters()
+    score = methods()[name].detect(training, labels)
+    assert score(near).min() > score(far).max()
+
+
+def test_neighbours_are_found_in_parts_as_in_one(monkeypatch):
+    training, labels, near, _ = clusters()
+    whole = knn.detect(training, labels)(near)
+    monkeypatch.setattr(knn, "ROWS", 7)
+    np.testing.assert_allclose(knn.detect(training, labels)(near), whole, rtol=1e-6)
+
+
+def test_a_bank_smaller_than_fifty_gives_its_furthest():
+    training, labels, near, _ = clusters()
+    few = Outputs(training.logits[:, :10], training.features[:10])
+    wanted = (unit(near.features) @ unit(few.features).T).min(1)
+    np.testing.assert_allclose(knn.detect(few, labels[:10])(near), wanted, rtol=1e-5)
+
+
+def test_dead_features_do_not_hurt_the_mahalanobis_distance():
+    training, labels, near, _ = clusters()
+
+    def padded(outputs):
+        return Outputs(outputs.logits, np.pad(outputs.features, ((0, 0), (0, 2))))
+
+    found = mahalanobis.detect(padded(training), labels)(padded(near))
+    np.testing.assert_allclose(found, mahalanobis.detect(training, labels)(near), rtol=1e-6)
+
+
+def test_the_energy_is_finite_where_its_definition_overflows():
+    large = Outputs(np.full((1, 2, 3), 5000.0), np.zeros((2, 1)))
+    score = methods()["energy"].detect(large, np.zeros(2))
+    np.testing.assert_allclose(score(large), 5000 + np.log(3))
+
+
+def test_dropout_rates_are_those_of_ovadia_et_al():
+    expected = {"dropout": 0.054988, "ll_dropout": 0.319811}
+    for name, rate in expected.items():
+        found = {layer.rate for layer in built(name)[0].modules() if hasattr(layer, "rate")}
+        assert found == {rate}
