@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from slova import artifact
-from slova.bench import results as results_module
 from slova.bench.runner import Plan, execute
 from slova.cli.bench import TimeLeft
 
@@ -30,7 +28,7 @@ def start(folder):
     child = os.fork()
     if child:
         return child
-    execute(Plan(experiment="ood", methods=("softmax", "react", "slova"), seeds=(0, 1), quick=True,
+    execute(Plan(experiment="ood", methods=("softmax", "react", "slova"), quick=True,
                  results=folder / "results", store=folder / "store", models=None))
     os._exit(0)
 
@@ -43,7 +41,7 @@ while True:
     folder = where / f"run{runs}"
     child = start(folder)
     if killed < kills:
-        time.sleep(times.uniform(0, 0.4 * whole))
+        time.sleep(times.uniform(0, 0.35 * whole))
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
@@ -90,18 +88,14 @@ def test_a_crash_at_any_write_changes_nothing(tmp_path, monkeypatch, seed):
     for _ in range(5):
         left = times.randrange(1, 8)
 
-        def failing(file, times=times):
+        def failing(number):
             nonlocal left
             left -= 1
             if left <= 0:
                 raise Crash
-            os.fsync(file if isinstance(file, int) else file.fileno())
 
         with monkeypatch.context() as patched:
-            patched.setattr(artifact.os, "fsync", failing)
-            patched.setattr(results_module, "_flush", lambda file: (file.flush(), failing(file.fileno())))
-            patched.setattr(os, "fsync", lambda number: None)
-            patched.setattr(artifact, "os", type("Disk", (), {"fsync": staticmethod(failing), "replace": os.replace}))
+            patched.setattr(os, "fsync", failing)
             try:
                 execute(plan(folder))
             except Crash:

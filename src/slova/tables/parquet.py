@@ -19,7 +19,7 @@ BUFFER = 1 << 20  # bytes: pages are read as they are needed, not a row group at
 
 
 def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
-    arrow = _pyarrow(path)
+    arrow = _pyarrow()
     with open(path, "rb"):  # a missing file is told from a damaged one
         pass
     try:
@@ -39,12 +39,12 @@ def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
         raise TableError(f"{path} is not a readable parquet file: {error}") from error
 
 
-def _pyarrow(path: Path) -> Any:
+def _pyarrow() -> Any:
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise TableError(f'{path} is a parquet file, which needs pyarrow: pip install "slova[parquet]"') from None
+        raise TableError('a parquet file needs pyarrow: pip install "slova[parquet]"') from None
     return pyarrow
 
 
@@ -108,7 +108,7 @@ def _labels(batch: Any, path: Path) -> Array:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
-    arrow = _pyarrow(path)
+    arrow = _pyarrow()
     with open(path, "wb") as file:
         writer: Any = None
 
