@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from slova import artifact
 from slova.bench import data, pipeline
 from slova.bench.methods import find, methods
 from slova.bench.pipeline import Bench, Trained, calibration, pooled
@@ -184,3 +185,12 @@ def test_without_a_calibration_nothing_is_loaded_for_it(monkeypatch):
 def test_a_limit_is_for_test_images_and_never_for_training():
     assert len(bench().training) == 797
     assert len(bench().validation) == len(bench().load("digits-test")) == 100
+
+
+def test_weights_on_disk_take_two_bytes_a_number_and_are_what_is_asked(tmp_path):
+    network = bench(tmp_path).trained(SOFTMAX, 0).networks[0]
+    (path,) = (tmp_path / "weights").glob("*.safetensors")
+    stored = artifact.load(path, "weights", framework="torch")[0]
+    for name, value in network.state_dict().items():
+        assert stored[name].dtype == (torch.float16 if value.is_floating_point() else value.dtype)
+        assert torch.equal(stored[name].to(value.dtype), value)

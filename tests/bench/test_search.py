@@ -1,5 +1,6 @@
 """A search draws from its space, says the same each time, and trains nothing twice."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -92,6 +93,13 @@ def test_a_second_search_trains_nothing_and_a_longer_one_only_what_is_new(bench,
     assert len(trainings) == 2
     assert list(search(methods()["ova"], again, trials=3))[:2] == first
     assert len(trainings) == 3
+
+
+def test_trials_outlive_their_networks(bench, trainings):
+    first = list(search(methods()["ova"], bench, trials=1))
+    shutil.rmtree(bench.store.folder / "weights")
+    assert list(search(methods()["ova"], bench, trials=1)) == first
+    assert len(trainings) == 1
 
 
 def test_an_interrupted_search_keeps_the_trials_it_finished(bench, trainings):

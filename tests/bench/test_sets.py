@@ -84,7 +84,7 @@ def test_shifted_images_are_made_once(bench, monkeypatch):
 
 @pytest.mark.slow
 def test_images_made_ahead_on_several_processes_are_those_made_when_needed(bench, monkeypatch):
-    names = {test for test in prepare(bench, 2)}
+    names = set(prepare(bench, 2))
     assert names == {test for test in shifted_sets(bench) if test.shift}
     monkeypatch.setattr(shifts.Corruption, "__call__", lambda *_: pytest.fail("made again"))
     kept = [test.load(bench)[0] for test in shifted_sets(bench)[1::7]]

@@ -108,9 +108,8 @@ class Run:
             if self.step is None:
                 from slova.bench.graphs import captured
 
-                with torch.backends.cudnn.flags(
-                    enabled=True, benchmark=True
-                ):  # the graph keeps the fastest convolutions for good
+                # The graph keeps the fastest convolutions for good, so they are looked for once.
+                with torch.backends.cudnn.flags(enabled=True, benchmark=True):
                     self.step = captured(self, batch, targets)
             total += self.step(batch, targets)
         return total / self.steps
