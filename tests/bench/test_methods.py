@@ -12,7 +12,7 @@ from slova.bench import data
 from slova.bench import methods as folder
 from slova.bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova.bench.method import Method, Outputs, softmax_loss
-from slova.bench.methods import acet, ceda, find, knn, mahalanobis, methods, ova_dm, react, svi
+from slova.bench.methods import acet, ceda, find, knn, mahalanobis, methods, ova_dm, react, svi, vim
 from slova.bench.networks import digits_net, resnet20
 from slova.bench.noise import low_pass_noise
 from slova.bench.pipeline import Bench, pooled
@@ -360,12 +360,12 @@ def naive_mahalanobis(training, labels, outputs):
 
 
 def naive_vim(training, labels, outputs):
-    centre = training.features.astype(np.float64).mean(0)
-    _, _, directions = np.linalg.svd(training.features - centre)  # from the largest variance to the least
+    """The classifier of these clusters has no bias, so all logits are zero at zero."""
+    _, _, directions = np.linalg.svd(training.features.astype(np.float64))  # from the largest variance to the least
     outside = directions[4:]
 
     def residual(features):
-        return np.linalg.norm((features - centre) @ outside.T, axis=1)
+        return np.linalg.norm(features @ outside.T, axis=1)
 
     scale = training.logits[0].max(1).mean() / residual(training.features).mean()
     return np.log(np.exp(outputs.logits[0].astype(np.float64)).sum(1)) - scale * residual(outputs.features)
@@ -412,6 +412,14 @@ def test_a_bank_smaller_than_fifty_gives_its_furthest():
     few = Outputs(training.logits[:, :10], training.features[:10])
     wanted = (unit(near.features) @ unit(few.features).T).min(1)
     np.testing.assert_allclose(knn.detect(few, labels[:10])(near), wanted, rtol=1e-5)
+
+
+def test_the_origin_of_vim_is_where_all_logits_are_zero():
+    generator = np.random.default_rng(0)
+    weight, bias = generator.normal(size=(3, 8)), generator.normal(size=3)
+    features = generator.normal(size=(200, 8))
+    found = vim.origin(Outputs((features @ weight.T + bias)[None], features))
+    np.testing.assert_allclose(weight @ found + bias, 0, atol=1e-9)
 
 
 def test_dead_features_do_not_hurt_the_mahalanobis_distance():

@@ -28,13 +28,18 @@ def _shuffled(images: Tensor) -> Tensor:
 
 
 def _blurred(images: Tensor, width: Tensor) -> Tensor:
-    size = min(KERNEL, 2 * images.shape[-1] - 1)  # a reflection is at most as long as the image
+    size = min(KERNEL, 2 * images.shape[-1] + 1)  # a reflection is at most as long as the image
     offsets = torch.arange(size, device=images.device) - size // 2
     kernel = torch.softmax(-(offsets**2) / (2 * width**2), dim=0)
-    channels = images.shape[1]
-    padded = functional.pad(images, [size // 2] * 4, mode="reflect")
-    rows = functional.conv2d(padded, kernel.view(1, 1, -1, 1).repeat(channels, 1, 1, 1), groups=channels)
-    return functional.conv2d(rows, kernel.view(1, 1, 1, -1).repeat(channels, 1, 1, 1), groups=channels)
+    rows = kernel.view(1, 1, -1, 1).repeat(images.shape[1], 1, 1, 1)
+    padded = _reflected(_reflected(images, size // 2).mT, size // 2).mT
+    blurred = functional.conv2d(padded, rows, groups=images.shape[1])
+    return functional.conv2d(blurred, rows.mT, groups=images.shape[1])
+
+
+def _reflected(images: Tensor, length: int) -> Tensor:
+    """Columns added on both sides, mirrored at the edge, whose own column is repeated."""
+    return torch.cat([images[..., :length].flip(-1), images, images[..., -length:].flip(-1)], dim=-1)
 
 
 def _stretched(images: Tensor) -> Tensor:

@@ -93,7 +93,9 @@ class Run:
             raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
         self.rate = torch.zeros((), device=place.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
-        self.average = [value.detach().clone() for value in network.state_dict().values()] if recipe.ema else []
+        self.average = (
+            [value.detach().clone() for value in network.state_dict().values()] if recipe.ema is not None else []
+        )
         self.callable = _callable(self.network, self.fast)
         self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
         if self.fast and self.processes == 1:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from slova.backend import Array
 from slova.bench.method import Detector, Outputs
@@ -13,11 +14,12 @@ def detect(training: Outputs, labels: Array) -> Detector:
     features = training.features.astype(np.float64)
     means = np.stack([features[labels == label].mean(axis=0) for label in np.unique(labels)])
     within = features - means[np.searchsorted(np.unique(labels), labels)]
-    precision = np.linalg.pinv(within.T @ within / len(within), hermitian=True)
+    variances, directions = np.linalg.eigh(within.T @ within / len(within))
+    used = variances > 1e-10 * variances.max()  # dead features have no variance and no say
+    whitener = directions[:, used] / np.sqrt(variances[used])
 
     def closeness(outputs: Outputs) -> Array:
-        away = outputs.features[:, None, :].astype(np.float64) - means
-        return -np.einsum("nkd,de,nke->nk", away, precision, away, optimize=True).min(axis=1)
+        return -cdist(outputs.features @ whitener, means @ whitener, "sqeuclidean").min(axis=1)
 
     return closeness
 

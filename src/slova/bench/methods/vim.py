@@ -1,5 +1,7 @@
-"""ViM (Wang et al. 2022): the energy, less what of the features lies outside the principal space of the training
-features."""
+"""ViM (Wang et al. 2022): the energy, less what of the features is outside the principal space of the training ones.
+
+The origin is where all logits are zero, -pinv(W) b; the classifier W, b is read off training features and logits.
+"""
 
 from dataclasses import replace
 
@@ -11,12 +13,18 @@ from slova.bench.method import Detector, Outputs
 from slova.bench.methods import softmax
 
 
+def origin(training: Outputs) -> Array:
+    features = np.column_stack([training.features, np.ones(len(training.features))]).astype(np.float64)
+    weights = np.linalg.lstsq(features, training.logits[0].astype(np.float64), rcond=None)[0]
+    return -np.linalg.pinv(weights[:-1].T) @ weights[-1]
+
+
 def detect(training: Outputs, labels: Array) -> Detector:
-    features = training.features.astype(np.float64)
-    centre = features.mean(axis=0)
-    _, directions = np.linalg.eigh(np.cov(features - centre, rowvar=False))  # from the least variance to the largest
+    centre = origin(training)
+    features = training.features - centre
+    _, directions = np.linalg.eigh(features.T @ features)  # from the least variance to the largest
     outside = directions[:, : features.shape[1] - features.shape[1] // 2]
-    residual = np.linalg.norm((features - centre) @ outside, axis=1)
+    residual = np.linalg.norm(features @ outside, axis=1)
     scale = training.logits[0].max(axis=-1).mean() / max(
         residual.mean(), 1e-12
     )  # a virtual logit as large as a real one
