@@ -16,7 +16,8 @@ from slova.scorer import Scorer
 SOURCE = str(Path(slova.__file__).parents[1])
 ENVIRONMENT = {**os.environ, "PYTHONPATH": SOURCE}
 SLOW = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background may have been told to ignore it
 from slova.scorer import Scorer
 predict = Scorer.predict
 def slow(*arguments, **options):
