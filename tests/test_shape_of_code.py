@@ -14,12 +14,13 @@ import slova
 SOURCE = Path(slova.__file__).parent
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
-    ["backend", "backend_torch", "state"],
+    ["backend", "backend_torch"],
+    ["artifact", "state"],
     ["heads"],
     ["losses", "top"],
     ["calibration"],
     ["metrics"],
-    ["artifact", "batches"],
+    ["batches"],
     ["promise"],
     ["scorer"],
     ["classifier"],

@@ -83,7 +83,7 @@ def pack(value: Any, name: str) -> tuple[Tensors, dict[str, Any]]:
     meta: dict[str, Any] = {"type": type(value).__name__}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
-        if isinstance(content, str | bool | int | float | tuple | None):
+        if isinstance(content, str | bool | int | float | tuple | None) and not _endless(content):
             meta[field.name] = content
         elif dataclasses.is_dataclass(content) and not isinstance(content, type):
             meta[field.name] = {
@@ -100,11 +100,17 @@ def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, typ
         raise ArtifactError(f"{name} is of type {meta.get('type')!r}, wanted one of {', '.join(types)}")
     fields = {key: value for key, value in meta.items() if key != "type"}
     prefix = f"{name}."
-    fields |= {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
+    arrays = {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
+    fields |= {key: value if value.ndim else value.item() for key, value in arrays.items()}
     try:
         return types[meta["type"]](**fields)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"{name} cannot be rebuilt: {error}") from error
+
+
+def _endless(content: Any) -> bool:
+    """A number that JSON does not know, which goes among the arrays."""
+    return isinstance(content, float) and not np.isfinite(content)
 
 
 @contextlib.contextmanager

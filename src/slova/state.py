@@ -1,16 +1,20 @@
 """States that merge: what a batch leaves behind, in a size that does not depend on the number of rows.
 
 A state is a frozen dataclass of numbers and small arrays. `of(...)` makes it from a batch, `+` merges two of them, in
-any order, its properties are the values. Each field says in its metadata how it merges.
+any order, `save` and `load` carry it elsewhere, its properties are the values. Each field says in its metadata how it
+merges.
 """
 
 from __future__ import annotations
 
 import operator
 from dataclasses import Field, dataclass, fields
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+
+from slova import artifact
 
 __all__ = ["LEAST", "MOST", "SAME", "SUM", "Estimate", "Mergeable"]
 
@@ -39,6 +43,17 @@ class Mergeable:
         if type(other) is not type(self):
             return NotImplemented
         return type(self)(**{field.name: _merged(self, other, field) for field in fields(self)})
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, for another process or machine to load and add."""
+        tensors, meta = artifact.pack(self, "state")
+        artifact.save(path, "state", tensors, {"state": meta})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        tensors, meta = artifact.load(path, "state")
+        loaded: Self = artifact.unpack(tensors, meta["state"], "state", {cls.__name__: cls})
+        return loaded
 
 
 def _merged(left: Mergeable, right: Mergeable, field: Field[Any]) -> Any:

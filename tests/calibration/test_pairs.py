@@ -7,7 +7,6 @@ import operator
 import numpy as np
 import pytest
 
-from slova import artifact
 from slova.calibration import ExponentialCalibration, Pairs, PairSketch
 from slova.heads import NONE, log_slova
 
@@ -93,9 +92,7 @@ def test_a_sketch_keeps_zero_one_and_what_is_too_small_for_a_number():
 
 def test_a_file_carries_a_sketch(tmp_path):
     sketch = PairSketch.of(*rows_of(rows=50), which="top")
-    tensors, meta = artifact.pack(sketch, "sketch")
-    artifact.save(tmp_path / "s.slova", "sketch", tensors, {"sketch": meta})
-    tensors, meta = artifact.load(tmp_path / "s.slova", "sketch")
-    loaded = artifact.unpack(tensors, meta["sketch"], "sketch", {"PairSketch": PairSketch})
+    sketch.save(tmp_path / "s.slova")
+    loaded = PairSketch.load(tmp_path / "s.slova")
     assert loaded.which == "top"
     np.testing.assert_array_equal((loaded + sketch).count, 2 * sketch.count)

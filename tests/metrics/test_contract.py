@@ -48,6 +48,26 @@ def test_a_state_has_a_fixed_size_and_holds_only_what_can_be_saved(metric, batch
         assert np.asarray(ours).dtype.kind in "if"
 
 
+def test_a_state_comes_back_from_a_file_and_merges_as_before(metric, batch, tmp_path):
+    state, more = (metric.state(*metric.arguments(*batch(seed))) for seed in (0, 1))
+    state.save(tmp_path / "state.slova")
+    loaded = type(state).load(tmp_path / "state.slova")
+    for field in fields(state):
+        np.testing.assert_array_equal(getattr(loaded + more, field.name), getattr(state + more, field.name))
+
+
+def test_a_file_of_another_state_is_refused(tmp_path):
+    metrics.Mmc.of(np.array([[0.5, 0.5]])).save(tmp_path / "state.slova")
+    with pytest.raises(ValueError, match="is of type 'Mmc', wanted one of Nll"):
+        metrics.Nll.load(tmp_path / "state.slova")
+
+
+def test_an_infinite_sum_survives_a_file(tmp_path):
+    state = metrics.Nll.of(np.array([[0.0, -np.inf]]), np.array([1]))
+    state.save(tmp_path / "state.slova")
+    assert metrics.Nll.load(tmp_path / "state.slova").value == np.inf
+
+
 def test_states_of_another_metric_are_refused(metric, batch):
     class Foreign:
         pass
