@@ -152,7 +152,7 @@ class _Asked:
 
     def _readout(self, variant: Variant, outputs: Outputs) -> Readout:
         readout, fitted = pooled(variant.method.head, outputs.logits), self.maps[variant]
-        return readout if fitted is None else replace_probs(readout, fitted(readout.log_probs))
+        return readout if fitted is None else readout._replace(log_probs=fitted(readout.log_probs))
 
     def _score(self, variant: Variant, outputs: Outputs) -> Array:
         """What tells the set from the training data: the method's own score, or else its confidence."""
@@ -164,7 +164,3 @@ class _Asked:
             return None
         training = self.bench.training
         return method.detect(self.trained.outputs(training.images), training.labels.numpy())
-
-
-def replace_probs(readout: Readout, log_probs: Array) -> Readout:
-    return readout._replace(log_probs=log_probs)

@@ -12,7 +12,7 @@ from slova.bench.sets import TestSet, foreign_sets
 from slova.heads import NONE
 from slova.metrics import accuracy, aupr, auroc, fpr95, mmc
 
-INSIDE, OUTSIDE, DETECTION = ("error", "mmc"), ("mmc", "auroc", "aupr", "fpr95"), ("auroc", "aupr", "fpr95")
+INSIDE, OUTSIDE = ("error", "mmc"), ("mmc", "auroc", "aupr", "fpr95")
 
 
 def measure(test: TestSet, answers: Answers) -> dict[str, float]:
