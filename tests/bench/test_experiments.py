@@ -17,9 +17,9 @@ import slova
 from slova.bench.experiments import experiments
 from slova.bench.experiments.directions import LEVELS
 from slova.bench.experiments.plane import AXIS
+from slova.bench.parquet import load_table
 from slova.bench.results import Results
 from slova.bench.shifts import DIGITS
-from slova.bench.tables import load_table
 from slova.cli import main
 
 SHIFTS = {(name, level) for name in DIGITS.names for level in range(1, 6)} | {("", 0)}

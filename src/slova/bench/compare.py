@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slova.bench import display
 from slova.bench.ranks import Distance, Floats, Friedman, bonferroni_dunn, friedman, ranks
 
-__all__ = ["LARGER_IS_BETTER", "Cell", "Comparison", "Verdict", "compare"]
-
-# By the first word of a metric's name (accuracy_q50 is an accuracy). Of everything else, less is better.
-LARGER_IS_BETTER = frozenset({"accuracy", "auroc", "aupr", "coverage"})
+__all__ = ["Cell", "Comparison", "Verdict", "compare"]
 
 
 class Cell(NamedTuple):
@@ -157,7 +155,7 @@ def _complete(found: Mapping[str, Units], names: Sequence[str]) -> tuple[list[Un
 
 def _mean_over_metrics(values: Floats, metrics: Sequence[str]) -> Floats:
     """values (N, metrics, k) to mean ranks (N, k)."""
-    larger = [metric.partition("_")[0] in LARGER_IS_BETTER for metric in metrics]
+    larger = [display.metric(metric).larger for metric in metrics]
     return np.asarray(np.mean([ranks(values[:, index], larger=up) for index, up in enumerate(larger)], axis=0))
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from slova.backend import Array
+from slova.bench.parquet import load_table, save_table
 from slova.bench.results import Cell
-from slova.bench.tables import load_table, save_table
 
 __all__ = ["BINS", "Histogram", "Histograms"]
 

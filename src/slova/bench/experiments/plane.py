@@ -17,9 +17,9 @@ import torch
 from slova.backend import Array
 from slova.bench import shifts
 from slova.bench.method import Method
+from slova.bench.parquet import load_table, save_table
 from slova.bench.pipeline import Bench, Trained, calibration, pooled
 from slova.bench.results import Cell, Results, Row
-from slova.bench.tables import load_table, save_table
 
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
 PLANES = 50

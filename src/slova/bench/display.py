@@ -1,0 +1,134 @@
+"""How methods, metrics, sets and shifts are called and drawn: names, order, colours, and which way is better. One place
+for tables, figures and pages; what it does not know keeps its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Look", "Metric", "better", "is_better", "look", "metric", "ordered", "set_name", "shift_name", "title"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """A method to a reader: what it is called, in which colour, with which second sign for those who see no colours."""
+
+    name: str
+    colour: str
+    marker: str = "o"
+    dash: tuple[float, ...] = ()  # lengths of stroke and gap; nothing for a line without gaps
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric to a reader."""
+
+    name: str
+    larger: bool = False
+    digits: int = 3
+
+
+# Okabe and Ito's colours, and three of Tol's. Members of a family share a colour and differ in their dashes.
+_BLACK, _ORANGE, _SKY, _GREEN, _BLUE = "#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2"
+_RED, _PINK, _OLIVE, _WINE, _GREY = "#d55e00", "#cc79a7", "#999933", "#882255", "#777777"
+_SPARE = (_SKY, _PINK, _OLIVE, _GREEN, _ORANGE, _WINE)
+_DASH, _DOT, _BOTH = (6.0, 2.0), (1.5, 1.5), (6.0, 2.0, 1.5, 2.0)
+
+# In the order of every table and figure: the paper's baselines, its OOD baselines, one-vs-all, SLOVA, scores.
+METHODS = {
+    "softmax": Look("Softmax", _GREY),
+    "temperature": Look("Temperature scaling", _GREY, "s", _DASH),
+    "dropout": Look("Dropout", _SKY, "^"),
+    "ensemble": Look("Ensemble", _BLUE, "D"),
+    "svi": Look("SVI", _GREEN, "v"),
+    "ll_svi": Look("LL SVI", _GREEN, "<", _DASH),
+    "ll_dropout": Look("LL dropout", _SKY, ">", _DASH),
+    "ova_dm": Look("OVA DM", _OLIVE, "P"),
+    "ova_dm_original": Look("OVA DM, original", _OLIVE, "X", _DASH),
+    "ceda": Look("CEDA", _PINK, "p"),
+    "acet": Look("ACET", _WINE, "h"),
+    "acet_short": Look("ACET, short attack", _WINE, "H", _DASH),
+    "react": Look("ReAct", _GREY, "*", _DOT),
+    "ova": Look("OVA", _ORANGE),
+    "slova_raw": Look("SLOVA, uncalibrated", _RED, "s", _DASH),
+    "slova": Look("SLOVA", _RED),
+    "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
+    "energy": Look("Energy", _BLACK, "1", _DOT),
+    "max_logit": Look("Max logit", _BLACK, "2", _DASH),
+    "knn": Look("Nearest neighbours", _BLACK, "3", _BOTH),
+    "mahalanobis": Look("Mahalanobis", _BLACK, "4"),
+    "vim": Look("ViM", _BLACK, "+", _DOT),
+}
+
+METRICS = {
+    "accuracy": Metric("Accuracy", larger=True),
+    "error": Metric("Error"),
+    "ece": Metric("ECE"),
+    "nll": Metric("NLL"),
+    "brier": Metric("Brier score"),
+    "mmc": Metric("MMC"),
+    "auroc": Metric("AUROC", larger=True),
+    "aupr": Metric("AUPR", larger=True),
+    "fpr95": Metric("FPR95"),
+    "coverage": Metric("Coverage", larger=True),
+    "confident": Metric("Share above 0.5"),
+    "confidence_std": Metric("Deviation of confidence"),
+}
+
+SETS = {
+    "digits": "Digits",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "svhn": "SVHN",
+    "lsun": "LSUN classroom",
+    "tinyimagenet": "Tiny-ImageNet",
+    "imagenet32": "ImageNet 32×32",
+    "imagenet224": "ImageNet 224×224",
+}
+SHIFTS = {"": "clean", "jpeg_compression": "JPEG compression"}
+
+
+def look(method: str, variant: str = "") -> Look:
+    """How to draw a method; one that is not listed has its own name and a colour that depends on it alone."""
+    known = METHODS.get(method) or Look(title(method), _SPARE[sum(map(ord, method)) % len(_SPARE)], "d", _BOTH)
+    return Look(f"{known.name}, {variant}", known.colour, known.marker, known.dash) if variant else known
+
+
+def ordered(methods: Iterable[str]) -> list[str]:
+    """The methods in the order of tables and legends; those that are not listed come last, by name."""
+    places = {name: place for place, name in enumerate(METHODS)}
+    return sorted(set(methods), key=lambda name: (places.get(name, len(places)), name))
+
+
+def metric(name: str) -> Metric:
+    """How to show a metric; the part after the first underscore (`ece_q25`) does not change which way is better."""
+    if name in METRICS:
+        return METRICS[name]
+    base = METRICS.get(name.partition("_")[0], Metric(title(name)))
+    return Metric(title(name), base.larger, base.digits)
+
+
+def better(name: str) -> str:
+    """An arrow for a table's head: ↑ where larger is better."""
+    return "↑" if metric(name).larger else "↓"
+
+
+def is_better(name: str, one: float, other: float) -> bool:
+    """Whether the first value of a metric is better than the second."""
+    return one > other if metric(name).larger else one < other
+
+
+def set_name(split: str) -> str:
+    """`svhn-test` is SVHN to a reader; noise and the like are called what they are."""
+    base = split.partition("-")[0]
+    return SETS.get(base, title(base))
+
+
+def shift_name(shift: str) -> str:
+    return SHIFTS.get(shift, title(shift).lower())
+
+
+def title(name: str) -> str:
+    """`low_pass` to a reader."""
+    text = name.replace("_", " ").strip()
+    return text[:1].upper() + text[1:]
