@@ -1,6 +1,7 @@
 """From a method to what it says: shared weights, pooled probabilities, calibration on validation data, one answer
 before and after the store."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,10 @@ from torch import nn
 from slova import artifact
 from slova.bench import data, pipeline
 from slova.bench.methods import find, methods
-from slova.bench.pipeline import Bench, Trained, calibration, pooled
+from slova.bench.pipeline import Bench, Trained, calibration, member_seeds, pooled
 from slova.bench.settings import SETTINGS
 from slova.bench.store import Store, describe
+from slova.calibration import ExponentialCalibration
 from slova.heads import NONE, read_ova, read_slova, read_softmax
 
 QUICK = SETTINGS["digits"].quick()
@@ -51,6 +53,22 @@ def test_softmax_temperature_react_and_the_first_ensemble_member_share_one_train
     one, members = bench(tmp_path).trained(SOFTMAX, 0).outputs(IMAGES), ensemble.outputs(IMAGES)
     assert np.array_equal(members.logits[0], one.logits[0])
     assert np.array_equal(members.features, one.features)
+
+
+def test_five_ensembles_of_five_are_drawn_from_ten_networks():
+    drawn = [member_seeds(5, seed) for seed in range(5)]
+    assert sorted({seed for ensemble in drawn for seed in ensemble}) == list(range(10))
+    assert len({frozenset(ensemble) for ensemble in drawn}) == 5
+    assert all(len(set(ensemble)) == 5 for ensemble in drawn)
+
+
+def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it():
+    described = bench().description(SOFTMAX)
+    assert json.loads(json.dumps(described)) == described
+    changed = {"members": 2, "samples": 2, "head": read_ova, "noise": 0.5, "calibrate": ExponentialCalibration.fit}
+    for name, value in changed.items():
+        assert bench().description(replace(SOFTMAX, **{name: value})) != described, name
+    assert bench().description(replace(SOFTMAX, name="other", variant="x")) == described
 
 
 def test_ova_and_both_slovas_share_one_training(tmp_path, trainings):

@@ -45,6 +45,9 @@ def test_a_record_has_an_entry_a_run(tmp_path):
         (["softmax"], [0], "fair"),
         (["slova"], [1], "paper"),
     ]
+    assert list(record["methods"]) == ["slova paper", "softmax"]
+    assert record["methods"]["softmax"]["recipe"]["rate"] == SETTINGS["digits"].recipes["softmax"].rate
+    assert record["methods"]["slova paper"]["recipe"]["batch"] == 128
 
 
 def test_the_commit_is_that_of_the_package_and_not_of_where_it_runs(tmp_path, monkeypatch):

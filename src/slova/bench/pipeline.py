@@ -22,12 +22,12 @@ from slova.backend import NUMPY, Array
 from slova.bench import data
 from slova.bench.method import Method, Outputs
 from slova.bench.settings import Setting
-from slova.bench.store import Store, describe
+from slova.bench.store import VERSIONS, Store, describe
 from slova.bench.train import Place, seeded, train
 from slova.calibration import Map
 from slova.heads import NONE, Readout
 
-__all__ = ["Bench", "Trained", "pooled"]
+__all__ = ["Bench", "Trained", "calibration", "member_seeds", "pooled"]
 
 BATCH = 1000
 
@@ -69,7 +69,7 @@ class Bench:
 
     def trained(self, method: Method, seed: int) -> Trained:
         """The networks of a method, from the store or trained now."""
-        networks = [self._network(method, seed * method.members + member) for member in range(method.members)]
+        networks = [self._network(method, member) for member in member_seeds(method.members, seed)]
         if method.adapt is not None:
             images = self.training.images[:2000].to(self.place.device)
             networks = [method.adapt(network, images) for network in networks]
@@ -86,6 +86,12 @@ class Bench:
             "seed": seed,
         }
 
+    def description(self, method: Method) -> dict[str, Any]:
+        """All that decides a method's rows, apart from seeds and sets; what JSON can hold."""
+        weights = {name: value for name, value in self.weights(method, 0).items() if name != "seed"}
+        later = ("members", "samples", "adapt", "head", "calibrate", "noise", "detect")
+        return {"versions": VERSIONS, **weights, **{name: describe(getattr(method, name)) for name in later}}
+
     def _network(self, method: Method, seed: int) -> nn.Sequential:
         with seeded(torch.device("cpu"), seed, epoch=-1):
             network = method.network(self.setting.backbone, data.classes(self.setting.train))
@@ -100,6 +106,18 @@ class Bench:
         found = self.store.get("weights", what, compute)
         network.load_state_dict({name: value.to(network.state_dict()[name].dtype) for name, value in found.items()})
         return network.to(self.place.device).eval()
+
+
+def member_seeds(members: int, seed: int) -> list[int]:
+    """The seeds of an ensemble's networks. Ensembles of M overlap: there are 2 M networks, from which M ensembles are
+    drawn that share no more than M - 2 with the next.
+
+    >>> member_seeds(5, 0), member_seeds(5, 4), member_seeds(1, 4)
+    ([0, 1, 2, 3, 4], [8, 9, 0, 1, 2], [4])
+    """
+    if members == 1:
+        return [seed]
+    return [(2 * seed + member) % (2 * members) for member in range(members)]
 
 
 def _compact(value: Tensor) -> Tensor:

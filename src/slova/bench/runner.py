@@ -25,7 +25,7 @@ from slova.bench.pipeline import Bench
 from slova.bench.presets import preset
 from slova.bench.results import Results, Row
 from slova.bench.settings import setting
-from slova.bench.store import Store, describe
+from slova.bench.store import Store
 from slova.bench.train import Place
 
 __all__ = ["Plan", "execute"]
@@ -126,12 +126,14 @@ def _device(name: str) -> torch.device:
 
 
 def _record(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
-    """Who made these rows: one entry a run, and the setting as it is now."""
-    before = json.loads(path.read_text()).get("runs", []) if path.exists() else []
+    """Who made these rows: one entry a run, and what each method was when it was run last."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    now = {f"{method.name} {method.variant}".strip(): bench.description(method) for method in plan.chosen()}
     record = {
         "experiment": plan.experiment,
-        "setting": describe(bench.setting),
-        "runs": [*before, _run(plan, bench, seconds)],
+        "on": plan.on,
+        "methods": before.get("methods", {}) | now,
+        "runs": [*before.get("runs", []), _run(plan, bench, seconds)],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary:

@@ -20,7 +20,7 @@ from typing import Any
 from slova import artifact
 from slova.backend import Array
 
-__all__ = ["Store", "describe"]
+__all__ = ["VERSIONS", "Store", "describe"]
 
 VERSIONS = {"weights": 1, "images": 1}
 LOG = logging.getLogger(__name__)
