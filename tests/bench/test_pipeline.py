@@ -71,6 +71,27 @@ def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it(
     assert bench().description(replace(SOFTMAX, name="other", variant="x")) == described
 
 
+class Counted(nn.Module):
+    """Passes features on and counts how often."""
+
+    def __init__(self, random: bool) -> None:
+        super().__init__()
+        self.random, self.passes = random, 0
+
+    def forward(self, features):
+        self.passes += len(features)
+        return features + torch.rand(()) if self.random else features
+
+
+def test_the_layers_in_front_of_the_first_random_one_are_passed_once():
+    fixed, random, after = Counted(False), Counted(True), Counted(False)
+    network = nn.Sequential(fixed, random, after, nn.Identity())
+    logits = Trained([network], 5, 0, torch.device("cpu")).outputs(torch.rand(100, 3)).logits
+    assert len({float(one[0, 0]) for one in logits}) == 5
+    assert fixed.passes == 100 + 2 * 8  # twice on 8 images, to see that it repeats itself
+    assert (random.passes, after.passes) == (500 + 2 * 8, 500)
+
+
 def test_ova_and_both_slovas_share_one_training(tmp_path, trainings):
     for method in find(["ova", "slova_raw", "slova", "slova_clean"]):
         bench(tmp_path).trained(method, 0)

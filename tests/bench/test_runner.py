@@ -50,6 +50,25 @@ def test_a_record_has_an_entry_a_run(tmp_path):
     assert record["methods"]["slova paper"]["recipe"]["batch"] == 128
 
 
+def test_a_run_that_measures_nothing_leaves_the_record_as_it_is(tmp_path):
+    execute(plan(tmp_path))
+    record = tmp_path / "results" / "ood-digits-quick.json"
+    changed = record.read_text().replace("softmax_loss", "another_loss")
+    record.write_text(changed)
+    execute(plan(tmp_path))
+    assert record.read_text() == changed
+
+
+def test_a_run_that_is_killed_has_described_what_it_measured(tmp_path):
+    def stop(rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(plan(tmp_path), tell=stop)
+    record = json.loads((tmp_path / "results" / "ood-digits-quick.json").read_text())
+    assert (list(record["methods"]), record["runs"]) == (["softmax"], [])
+
+
 def test_the_commit_is_that_of_the_package_and_not_of_where_it_runs(tmp_path, monkeypatch):
     here = runner._commit()
     monkeypatch.chdir(tmp_path)

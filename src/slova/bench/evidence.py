@@ -49,9 +49,9 @@ class Evidence:
     def read(cls, folder: str | Path) -> Evidence:
         """Looks the folder over; files are read when they are asked for."""
         folder = Path(folder)
-        found = {path.stem for path in folder.glob("*.csv")} - {PAPER}
+        closed = {path.stem for path in folder.glob("[!.]*.csv")} - {PAPER}
         journals = {path.name.removeprefix(".").removesuffix(".journal.csv") for path in folder.glob(".*.journal.csv")}
-        there = found | journals
+        there = closed | journals
         kept = [name for name in there if not (name.endswith(QUICK) and name.removesuffix(QUICK) in there)]
         return cls(folder, tuple(sorted(kept)))
 

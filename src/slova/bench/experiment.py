@@ -59,6 +59,7 @@ class Experiment:
     measure: Callable[[TestSet, Answers], dict[str, float]]
     metrics: Callable[[Method, TestSet, Bench], tuple[str, ...]]
     variants: Callable[[Method], list[Variant]] = lambda method: [Variant(method)]
+    histograms: bool = True  # of confidence, one a cell, beside the rows
 
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
@@ -80,7 +81,7 @@ def run(
         asked = _Asked(bench, bench.trained(group[0].method, seed), group)
         for test, variants in sets.items():
             rows, histograms = asked.measured(experiment, test, variants)
-            Histograms(results.path).append(histograms)
+            Histograms(results.path).append(histograms if experiment.histograms else [])
             results.append(rows)
             yield rows
 

@@ -145,10 +145,28 @@ class Trained:
             for first in range(0, len(images), BATCH):
                 batch = images[first : first + BATCH].to(self.device)
                 batch = batch.float() / 255 if batch.dtype == torch.uint8 else batch
-                said = [_ask(network, batch) for network in self.networks for _ in range(self.samples)]
+                said = [answer for network in self.networks for answer in _answers(network, batch, self.samples)]
                 logits.append(torch.stack([answer for answer, _ in said]).cpu())
                 features.append(said[0][1].cpu())
         return Outputs(torch.cat(logits, dim=1).numpy(), torch.cat(features).numpy())
+
+
+def _answers(network: nn.Sequential, images: Tensor, passes: int) -> list[tuple[Tensor, Tensor]]:
+    """Logits and features of each pass; the layers in front of the first random one are passed once."""
+    fixed = _fixed(network, images[:8]) if passes > 1 else 0
+    images, rest = network[:fixed](images), network[fixed:]
+    return [_ask(rest, images) for _ in range(passes)]
+
+
+def _fixed(network: nn.Sequential, images: Tensor) -> int:
+    """How many layers there are in front of the first that says two things of the same images; the last counts as
+    one."""
+    for number, layer in enumerate(network[:-1]):
+        said = layer(images)
+        if not torch.equal(said, layer(images)):
+            return number
+        images = said
+    return len(network) - 1
 
 
 def _ask(network: nn.Sequential, images: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,9 +95,15 @@ def execute(
     results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
     expect(experiment.work(bench, results, chosen, plan.seeds))
     results.path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
+    record, measured = results.path.with_suffix(".json"), set[str]()
     for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
+        new = {row.method for row in rows} - measured
+        if new:
+            measured |= new
+            _describe(record, plan, bench, [method for method in chosen if method.name in new])
         tell(rows)
-    _record(results.path.with_suffix(".json"), plan, bench, time.monotonic() - start)
+    if measured:
+        _add_run(record, plan, bench, time.monotonic() - start)
     Histograms(results.path).close()
     return results.close()
 
@@ -125,17 +131,25 @@ def _device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _record(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
-    """Who made these rows: one entry a run, and what each method was when it was run last."""
-    before = json.loads(path.read_text()) if path.exists() else {}
-    now = {f"{method.name} {method.variant}".strip(): bench.description(method) for method in plan.chosen()}
-    record = {
-        "experiment": plan.experiment,
-        "on": plan.on,
-        "methods": before.get("methods", {}) | now,
-        "runs": [*before.get("runs", []), _run(plan, bench, seconds)],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
+    """What each method was when it was measured last, written as soon as it has rows."""
+    now = {f"{method.name} {method.variant}".strip(): bench.description(method) for method in new}
+    before = _recorded(path, plan)
+    _write(path, before | {"methods": before["methods"] | now})
+
+
+def _add_run(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
+    """One more entry of who made these rows."""
+    before = _recorded(path, plan)
+    _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
+
+
+def _recorded(path: Path, plan: Plan) -> dict[str, Any]:
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []} | found
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
 
