@@ -86,6 +86,14 @@ SETS = {
     "imagenet224": "ImageNet 224×224",
 }
 SHIFTS = {"": "clean", "jpeg_compression": "JPEG compression"}
+# The sixteen corruptions of the paper. CIFAR-10-C's other three are reported as well, and stay out of its quartiles and
+# ranks; data sets with shifts of their own have them all in.
+PAPER_SHIFTS = (
+    "gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "defocus_blur", "glass_blur", "zoom_blur",
+    "gaussian_blur", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "saturate", "spatter",
+)  # fmt: skip
+OTHER_SHIFTS = ("motion_blur", "snow", "jpeg_compression")
+SCORES = ("energy", "max_logit", "knn", "mahalanobis", "vim")  # they rank images; their probabilities are softmax's
 
 
 def look(method: str, variant: str = "") -> Look:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from slova.bench import data, shifts
+from slova.bench.display import PAPER_SHIFTS as PAPER
 from slova.bench.pipeline import Bench
 from slova.heads import NONE
 
@@ -16,11 +17,6 @@ __all__ = ["DIRECTION", "PAPER", "TestSet", "clean", "foreign_sets", "shifted_se
 SEVERITIES = (1, 2, 3, 4, 5)
 DIRECTION = "direction"
 DIRECTIONS = 500  # images from which a direction is followed
-# The sixteen corruptions of the paper; the other three are reported as well, and stay out of its quartiles and ranks.
-PAPER = (
-    "gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "defocus_blur", "glass_blur", "zoom_blur",
-    "gaussian_blur", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "saturate", "spatter",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+"""What each figure takes from the results, or an error that says what to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from slova.bench import display
+from slova.bench.compare import Verdict
+from slova.bench.evidence import Evidence, MissingRowsError, Plane
+from slova.bench.histograms import Histogram
+from slova.bench.results import Row
+
+__all__ = ["curves", "histograms", "planes", "rows", "verdict"]
+
+
+def rows(evidence: Evidence, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
+    """Those with these metrics, each of which must be there; of the shifts those of the paper."""
+    found = [row for row in evidence.rows(experiment, on) if row.metric in metrics and _is_paper(row.shift)]
+    lacking = [metric for metric in metrics if metric not in {row.metric for row in found}]
+    if lacking:
+        raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
+    return found
+
+
+def curves(evidence: Evidence, on: str) -> list[Row]:
+    """Of the appendix, which asks no network, so that those made for one data set are those of another."""
+    sets = evidence.sets("appendix")
+    return rows(evidence, on if on in sets or not sets else sets[0], "appendix", ("calibrated",))
+
+
+def histograms(evidence: Evidence, on: str, *, shifted: bool | None = None) -> list[Histogram]:
+    """Of the experiment `shift`: those of shifted sets, or of the clean one, or both."""
+    found = [one for one in evidence.histograms("shift", on) if _is_paper(one.cell.shift)]
+    wanted = [one for one in found if shifted is None or bool(one.cell.shift) is shifted]
+    if not wanted:
+        raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
+    return wanted
+
+
+def planes(evidence: Evidence, on: str) -> list[Plane]:
+    found = evidence.planes(on)
+    if not found:
+        raise _missing("pictures", "plane", on)
+    return found
+
+
+def verdict(evidence: Evidence, on: str, experiment: str, judge: Callable[[Iterable[Row]], Verdict]) -> Verdict:
+    """The methods compared, where there are enough of them."""
+    found = evidence.rows(experiment, on)
+    try:
+        return judge(found)
+    except ValueError as error:
+        raise _missing("rows to compare", experiment, on, f" ({error})") from None
+
+
+def _is_paper(shift: str) -> bool:
+    return shift not in display.OTHER_SHIFTS
+
+
+def _missing(what: str, experiment: str, on: str, why: str = "") -> MissingRowsError:
+    command = f"slova bench run {experiment} --on {on}"
+    return MissingRowsError(f"there are no {what} of {experiment} on {on}{why}: run {command}")
