@@ -1,0 +1,69 @@
+"""What the rows say to the paper's claims. Every number and every verdict is computed; who wins is written nowhere.
+
+for finding in findings(evidence): print(finding.sentence)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slova.bench.evidence import Evidence, MissingRowsError
+from slova.bench.findings import far, ood, shift, steps
+from slova.bench.findings.claim import Claim, Finding, Verdict
+from slova.bench.results import Row
+from slova.bench.tables import sources
+
+__all__ = ["CLAIMS", "Finding", "Verdict", "findings", "tally"]
+
+CLAIMS = (*shift.CLAIMS, *ood.CLAIMS, *steps.CLAIMS, *far.CLAIMS)
+PAPER_ON = "cifar10"  # of the claims that stand in the paper's text without a number
+
+
+def findings(evidence: Evidence) -> list[Finding]:
+    """A finding for each claim and training set, those of the paper first; claims that wait for rows say what to
+    run."""
+    keys = dict.fromkeys((claim.experiment, claim.across) for claim in CLAIMS)
+    return [finding for key in keys for on in _sets(evidence, *key) for finding in _found(evidence, *key, on)]
+
+
+def tally(found: Sequence[Finding]) -> dict[Verdict, int]:
+    """How many findings have each verdict."""
+    return {verdict: sum(finding.verdict is verdict for finding in found) for verdict in Verdict}
+
+
+def _sets(evidence: Evidence, experiment: str, across: bool) -> list[str]:
+    if across:
+        return [""]
+    theirs = [row.train.removesuffix("-train") for row in evidence.paper if row.experiment == experiment]
+    ours = sources.sets(evidence, experiment)
+    first = [PAPER_ON] if evidence.paper else []
+    return [on for on in dict.fromkeys((*first, *sorted(theirs), *ours)) if on != "all"]
+
+
+def _found(evidence: Evidence, experiment: str, across: bool, on: str) -> list[Finding]:
+    claims = [claim for claim in CLAIMS if (claim.experiment, claim.across) == (experiment, across)]
+    try:
+        rows = _rows(evidence, experiment, across, on)
+    except MissingRowsError:
+        return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in claims]
+    found = (_asked(claim, rows, evidence.paper, on) for claim in claims)
+    return [finding for finding in found if finding is not None]
+
+
+def _rows(evidence: Evidence, experiment: str, across: bool, on: str) -> list[Row]:
+    sets = sources.sets(evidence, experiment) if across else (on,)
+    return [row for one in sets for row in sources.rows(evidence, experiment, one)]
+
+
+def _asked(claim: Claim, rows: Sequence[Row], paper: Sequence[Row], on: str) -> Finding | None:
+    try:
+        check = claim.check(rows, paper, on)
+    except MissingRowsError as error:
+        return _open(claim, on, str(error))
+    if check is None:
+        return None
+    return Finding(claim.text, on, claim.answers, check.paper, check.ours, check.verdict)
+
+
+def _open(claim: Claim, on: str, why: str) -> Finding:
+    return Finding(claim.text, on, claim.answers, "", why, Verdict.OPEN)
