@@ -35,6 +35,7 @@ from slova.bench.histograms import Histogram, Histograms
 from slova.bench.parquet import save_table
 from slova.bench.ranks import bonferroni_dunn
 from slova.bench.results import Cell, Results, Row
+from slova.bench.tables.ranks import ood_comparison, shift_comparison
 from slova.heads import log_slova
 
 METHODS = ("softmax", "temperature", "ensemble", "slova")
@@ -193,7 +194,7 @@ def test_names_are_drawn_as_they_are(tmp_path, monkeypatch):
     name = "<b>$x^1$&50%"
     drawn = {
         "boxes": ablation.plot(shift_rows(methods=(name, "slova"))),
-        "ranks": critical.plot(critical.of_shifts(shift_rows(methods=(name, "slova")))),
+        "ranks": critical.plot(shift_comparison(shift_rows(methods=(name, "slova")), ()).pooled),
         "panels": reliability.plot([histogram(name)]),
         "lines": risk_coverage.plot([histogram(name)]),
     }
@@ -258,7 +259,6 @@ def test_the_three_shifts_that_are_not_of_the_paper_stay_out(tmp_path):
     drawing = next(drawing for drawing in FIGURES if drawing.name == "shift")
     found = boxes(drawing.draw(Evidence.read(tmp_path), "cifar10").axes[0])
     assert all(low == high for *_, low, high in found)  # one shift, one value
-    assert critical.of_shifts(rows).distance.cells == 6
     assert set(display.OTHER_SHIFTS).isdisjoint(display.PAPER_SHIFTS)
 
 
@@ -272,7 +272,7 @@ def test_a_variant_is_a_method_of_its_own():
 
 
 def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_ranks():
-    verdict = critical.of_shifts(shift_rows())
+    verdict = shift_comparison(shift_rows(), ()).pooled
     axis = critical.plot(verdict).axes[0]
     ranks = verdict.distance.mean_ranks
     (band,) = axis.patches
@@ -288,7 +288,7 @@ def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_r
 def test_only_methods_within_the_band_have_filled_dots():
     order = {"softmax": 3.0, "temperature": 1.0, "slova": 1.0, "ensemble": 0.0}
     rows = [row._replace(value=order[row.method] + row.value / 1e3) for row in shift_rows()]
-    verdict = critical.of_shifts(rows)
+    verdict = shift_comparison(rows, ()).pooled
     for dot in lines(critical.plot(verdict).axes[0], marker="o"):
         near = abs(dot.get_xdata()[0] - verdict.distance.mean_ranks["slova"]) < verdict.distance.distance
         assert (dot.get_markerfacecolor() != "white") is bool(near)
@@ -299,21 +299,21 @@ def test_only_methods_within_the_band_have_filled_dots():
 def test_a_method_that_is_still_running_waits():
     rows = [row for row in shift_rows() if row.method != "ensemble" or row.level < 2]
     rows += shift_rows(methods=("svi",), seeds=(1,))  # at a seed of its own
-    verdict = critical.of_shifts(rows)
+    verdict = shift_comparison(rows, ()).pooled
     assert set(verdict.distance.mean_ranks) == {"softmax", "temperature", "slova"}
     assert verdict.distance.cells == 16
 
 
 def test_on_foreign_data_scores_and_the_test_set_itself_do_not_count():
-    distance = critical.of_foreign(foreign_rows()).distance
+    distance = ood_comparison(foreign_rows(), ()).pooled.distance
     assert set(distance.mean_ranks) == set(METHODS)
     assert distance.cells == 3
 
 
 def test_it_is_said_when_friedmans_test_finds_nothing():
     rows = [row._replace(value=0.5) for row in shift_rows()]
-    assert "finds no difference" in critical.plot(critical.of_shifts(rows)).axes[0].get_xlabel()
-    assert "finds no difference" not in critical.plot(critical.of_shifts(_clear())).axes[0].get_xlabel()
+    assert "finds no difference" in critical.plot(shift_comparison(rows, ()).pooled).axes[0].get_xlabel()
+    assert "finds no difference" not in critical.plot(shift_comparison(_clear(), ()).pooled).axes[0].get_xlabel()
 
 
 def _clear():

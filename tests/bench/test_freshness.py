@@ -101,7 +101,7 @@ def test_a_record_that_a_run_has_just_written_is_fresh(tmp_path, now):
     runner = pytest.importorskip("slova.bench.runner")
     plan = runner.Plan(experiment="shift", on="digits", results=tmp_path, store=None)
     path = tmp_path / "shift-digits.json"
-    runner._record(path, plan, plan.bench(), 60.0)
+    runner._describe(path, plan, plan.bench(), plan.chosen())
     recorded = json.loads(path.read_text())["methods"]
     assert len(recorded) == len(plan.chosen())
     assert {one.state for one in judged(recorded, now["shift-digits"])} == {State.FRESH}

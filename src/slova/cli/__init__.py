@@ -1,4 +1,4 @@
-"""The command line: `slova fit | score | metrics | demo`, for logits and labels that lie in files.
+"""The command line: `slova fit | score | metrics | report | demo`, for logits and labels that lie in files.
 
 Data go to stdout and everything else to stderr. An error is one sentence and exit code 2, an interrupt exit code 130;
 either way what an output file held before is still there. What a command needs is imported when it runs: asking for
@@ -12,24 +12,10 @@ from typing import Any
 
 import click
 
+from slova.cli.options import FILE, SHARE, as_json, batch_size, heads, labels_file, plugin
 from slova.cli.terminal import Program, version
 
 __all__ = ["main"]
-
-FILE = click.Path(path_type=Path, readable=False)  # what is wrong with a file is said by whoever opens it
-SHARE = click.FloatRange(0.0, 1.0)
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout; an infinite number is null.")
-labels_file = click.option(
-    "--labels", type=FILE, help="The file of the labels, if not in the same file (always for npy)."
-)
-batch_size = click.option(
-    "--batch-size",
-    "size",
-    type=click.IntRange(1),
-    metavar="ROWS",
-    help="Rows at a time.  [65,536; fewer with more than 32 classes]",
-)
-heads = click.Choice(["slova", "ova", "softmax"])
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -120,6 +106,31 @@ def metrics(**options: Any) -> None:
 
 
 @main.command()
+@click.argument("logits", type=FILE, required=False)
+@click.option(
+    "-o", "--output", type=FILE, default="report.html", show_default=True, help="The page to write; - is stdout."
+)
+@click.option("--results", type=FILE, default="results", show_default=True, help="The folder of results to show.")
+@click.option("--docs", type=FILE, help="Write the same results as markdown to this folder, too.")
+@click.option("--figures", type=FILE, help="Write every figure as SVG and PNG to this folder, too.")
+@labels_file
+@click.option("--map", "map_file", type=FILE, help="For LOGITS: the scorer file that `slova fit` wrote.")
+@click.option("--head", type=heads, help="For LOGITS without --map: how they become probabilities.  [slova]")
+@click.option(
+    "--ood", type=FILE, multiple=True, help="Logits of out-of-distribution inputs; may be given more than once."
+)
+@batch_size
+def report(**options: Any) -> None:
+    """Show the results of the comparison, or your own model's LOGITS with labels, as one offline HTML page.
+
+    Example: slova report test.npz --map map.slova --ood ood.npz -o report.html
+    """
+    from slova.cli.report import ReportOptions, run
+
+    run(ReportOptions(**options))
+
+
+@main.command()
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split, the networks and the noise."
 )
@@ -133,16 +144,6 @@ def demo(seed: int, risk: float, as_json: bool) -> None:
     from slova.cli.demo import run
 
     run(seed, risk, as_json)
-
-
-plugin = click.option(
-    "--plugin",
-    "plugins",
-    type=FILE,
-    multiple=True,
-    callback=lambda context, option, paths: tuple(path.resolve() for path in paths),
-    help="A Python file with a METHOD of your own, which is run too; may be given more than once.",
-)
 
 
 @main.group()

@@ -92,7 +92,7 @@ FIGURES = (
         "Mean ranks by ECE, NLL and Brier score together, over the clean set and every shift and severity, means over "
         "seeds. Methods in the shaded band cannot be told from SLOVA; the cells share their images and networks, so "
         "the band is narrower than it should be.",
-        lambda evidence, on: critical.plot(sources.verdict(evidence, on, "shift", critical.of_shifts)),
+        lambda evidence, on: critical.plot(sources.shift_verdict(evidence, on)),
     ),
     Drawing(
         "critical-distance-ood",
@@ -101,7 +101,7 @@ FIGURES = (
         "ood",
         "Mean ranks by mean maximal confidence on images that belong to no class, where less is better. Methods in the "
         "shaded band cannot be told from SLOVA.",
-        lambda evidence, on: critical.plot(sources.verdict(evidence, on, "ood", critical.of_foreign)),
+        lambda evidence, on: critical.plot(sources.foreign_verdict(evidence, on)),
     ),
     Drawing(
         "ablation",

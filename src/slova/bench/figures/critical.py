@@ -3,20 +3,17 @@ a difference is not significant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from slova.bench import display
-from slova.bench.compare import Verdict, compare
+from slova.bench.compare import Verdict
 from slova.bench.figures.style import canvas, styled
-from slova.bench.results import Row
 
-__all__ = ["of_foreign", "of_shifts", "plot"]
+__all__ = ["plot"]
 
-CONTROL = "slova"
 STEP = 0.26  # inches of height for a line of names
 PAD = 0.3  # ranks beyond the best and the worst that can be
 BAND = "#fbe3d0"
@@ -38,31 +35,6 @@ def plot(verdict: Verdict) -> Figure:
     for line, name in enumerate(reversed(names[lines:]), start=1):
         _name(axis, verdict, name, line, "left")
     return figure
-
-
-def of_shifts(rows: Iterable[Row]) -> Verdict:
-    """The verdict on calibration, on clean and shifted data."""
-    return _verdict([row for row in rows if row.shift not in display.OTHER_SHIFTS], ("ece", "nll", "brier"))
-
-
-def of_foreign(rows: Iterable[Row]) -> Verdict:
-    """The verdict on confidence where there should be none; methods that only score have none of their own."""
-    outside = (row for row in rows if row.test.partition("-")[0] != row.train.partition("-")[0])
-    return _verdict([row for row in outside if row.method not in display.SCORES], ("mmc",))
-
-
-def _verdict(rows: Sequence[Row], metrics: Sequence[str]) -> Verdict:
-    """Of the methods that have all that the control has at one of its seeds: one that is still running waits."""
-    return compare([row._asdict() for row in rows], metrics=metrics, control=CONTROL, methods=_finished(rows)).pooled
-
-
-def _finished(rows: Sequence[Row]) -> list[str]:
-    cells: dict[str, set[tuple[object, ...]]] = {}
-    first = min((row.seed for row in rows if row.method == CONTROL and not row.variant), default=0)
-    for row in rows:
-        if row.seed == first:
-            cells.setdefault(f"{row.method} {row.variant}".strip(), set()).add(row.key[3:])
-    return [name for name in cells if cells[name] >= cells.get(CONTROL, set())]
 
 
 def _frame(axis: Axes) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from slova.bench import display
-from slova.bench.compare import Verdict
+from slova.bench.compare import Comparison, Verdict
 from slova.bench.evidence import Evidence, MissingRowsError, Plane
 from slova.bench.histograms import Histogram
 from slova.bench.results import Row
+from slova.bench.tables.ranks import ood_comparison, shift_comparison
 
-__all__ = ["curves", "histograms", "planes", "rows", "verdict"]
+__all__ = ["curves", "foreign_verdict", "histograms", "planes", "rows", "shift_verdict"]
 
 
 def rows(evidence: Evidence, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
@@ -44,13 +45,22 @@ def planes(evidence: Evidence, on: str) -> list[Plane]:
     return found
 
 
-def verdict(evidence: Evidence, on: str, experiment: str, judge: Callable[[Iterable[Row]], Verdict]) -> Verdict:
-    """The methods compared, where there are enough of them."""
-    found = evidence.rows(experiment, on)
+def shift_verdict(evidence: Evidence, on: str) -> Verdict:
+    """That of the table of ranks: the paper's methods on the paper's shifts."""
+    return _pooled(shift_comparison, evidence.rows("shift", on), evidence, on)
+
+
+def foreign_verdict(evidence: Evidence, on: str) -> Verdict:
+    """That of the table of ranks, over all pairs of a training set and a foreign one, once there are rows for `on`."""
+    found = {each: evidence.rows("ood", each) for each in (on, *evidence.sets("ood"))}
+    return _pooled(ood_comparison, [row for rows in found.values() for row in rows], evidence, on)
+
+
+def _pooled(compared: Callable[..., Comparison], found: list[Row], evidence: Evidence, on: str) -> Verdict:
     try:
-        return judge(found)
-    except ValueError as error:
-        raise _missing("rows to compare", experiment, on, f" ({error})") from None
+        return compared(found, evidence.paper).pooled
+    except MissingRowsError as error:
+        raise _missing("rows to compare", found[0].experiment, on, f" ({error})") from None
 
 
 def _is_paper(shift: str) -> bool:

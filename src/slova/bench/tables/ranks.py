@@ -51,10 +51,10 @@ def _more(one: Mapping[str, Comparison], other: Mapping[str, Comparison]) -> boo
 
 
 def make_ood(evidence: Evidence, on: str) -> tuple[Table, ...]:
-    """Ranks of the MMC over all pairs of a training set and a foreign data set; `on` makes no difference."""
+    """Ranks of the MMC over all pairs of a training set and a foreign one; `on` makes no difference."""
     rows = [row for on in evidence.sets("ood") for row in evidence.rows("ood", on)]
     found = ood_comparison(rows, evidence.paper)
-    title = f"Mean ranks of the MMC over {len(found.cells)} pairs of data sets"
+    title = f"Mean ranks of the MMC over {len(found.cells)} pairs of sets"
     return (_table("ranks-ood", title, {"MMC": found.pooled}, {"MMC": found}),)
 
 
@@ -72,12 +72,12 @@ def shift_comparison(rows: Sequence[Row], paper: Sequence[Row], metrics: Sequenc
 
 
 def ood_comparison(rows: Sequence[Row], paper: Sequence[Row], control: str = CONTROL) -> Comparison:
-    """Of the MMC on foreign data sets, after training on those that the paper has, or else on any."""
+    """Of the MMC on foreign data sets, after training on those that the paper has; or else on whatever is foreign."""
     theirs = {row.train for row in paper if row.experiment == "ood"}
-    foreign = [row for row in rows if _is_foreign(row)]
-    foreign = [row for row in foreign if row.train in theirs] or foreign
+    foreign = [row for row in rows if row.metric == "mmc" and row.test.partition("-")[0] != row.train.partition("-")[0]]
+    foreign = [row for row in foreign if row.train in theirs and is_data(row.test)] or foreign
     if not foreign:
-        raise MissingRowsError("there are no rows of ood on other data sets: run slova bench run ood --on cifar10")
+        raise MissingRowsError("there are no rows of ood on foreign sets: run slova bench run ood --on cifar10")
     return _compared(foreign, ("mmc",), _comparable(foreign, paper, "ood", control), control)
 
 
@@ -86,10 +86,6 @@ def _compared(rows: Sequence[Row], metrics: Sequence[str], names: Sequence[str],
         return compare((row._asdict() for row in rows), metrics=metrics, control=control, methods=names)
     except ValueError as error:
         raise MissingRowsError(f"nothing can be ranked ({error}): run slova bench run {rows[0].experiment}") from None
-
-
-def _is_foreign(row: Row) -> bool:
-    return row.metric == "mmc" and is_data(row.test) and row.test.partition("-")[0] != row.train.partition("-")[0]
 
 
 def _comparable(rows: Sequence[Row], paper: Sequence[Row], experiment: str, control: str = CONTROL) -> list[str]:
@@ -101,7 +97,7 @@ def _comparable(rows: Sequence[Row], paper: Sequence[Row], experiment: str, cont
     own = [row.seed for row in plain if row.method == control]
     if not own:
         raise MissingRowsError(f"there are no rows of {control} in {experiment}: run slova bench run {experiment}")
-    ours = {row.method for row in plain}
+    ours = {row.method for row in plain} - {*display.SCORES}  # which have no confidence of their own
     theirs = set(published.counterparts(paper, experiment, ours)) or ours
     rivals = theirs - {CONTROL} | {control}
     counts = Counter(row.method for row in plain if row.seed == min(own) and row.method in rivals)

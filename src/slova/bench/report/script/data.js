@@ -1,0 +1,92 @@
+// The numbers of the page: columns become points, packed histograms become arrays, once each.
+
+const data = JSON.parse(byId("data").textContent);
+const BINS = 100;
+const COARSE = 20;
+const ALL = "*"; // every type of shift
+
+const state = {
+  on: data.sets[0]?.on ?? "",
+  experiment: "",
+  metric: "",
+  view: "lines",
+  shift: ALL,
+  level: "0",
+  set: "",
+  threshold: 0.5,
+};
+
+const panelOf = (experiment, on) => data.panels.find((panel) => panel.experiment === experiment && panel.on === on);
+const metricOf = (name) => data.metrics[name] ?? { name, arrow: "", digits: 3 };
+const testName = (test) => data.names.tests[test] ?? test;
+const shiftName = (shift) => data.names.shifts[shift] ?? shift;
+const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(2)} %` : "–");
+
+/** The cells of a panel, one object each: {series, test, shift, level, seeds, mean: {metric: …}, error: {…}}. */
+function points(panel) {
+  panel.points ??= placesOf(panel.cells).map((place, row) => {
+    const metrics = Object.entries(panel.cells.metrics);
+    const part = (name) => Object.fromEntries(metrics.map(([metric, columns]) => [metric, columns[name][row]]));
+    return { ...place, seeds: panel.cells.seeds[row], mean: part("mean"), error: part("error") };
+  });
+  return panel.points;
+}
+
+function placesOf(columns) {
+  return columns.series.map((series, row) => ({
+    series,
+    test: columns.tests[columns.test[row]],
+    shift: columns.shifts[columns.shift[row]],
+    level: columns.level[row],
+  }));
+}
+
+/** The histograms of a panel: {series, test, shift, level, count, errors, middle}. */
+function histograms(panel) {
+  if (!panel?.histograms) return [];
+  panel.unpacked ??= unpacked(panel.histograms);
+  return panel.unpacked;
+}
+
+function unpacked(columns) {
+  const next = numbers(atob(columns.packed));
+  const take = (length) => Float64Array.from({ length }, next);
+  return placesOf(columns).map((place) => ({ ...place, count: take(BINS), errors: take(BINS), middle: take(COARSE) }));
+}
+
+/** Reads one number after the other: seven bits a byte, the least first, the eighth says that more follow. */
+function numbers(bytes) {
+  let place = 0;
+  return () => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes.charCodeAt(place++);
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+  };
+}
+
+/** Several histograms as one; null for none. */
+function merged(found) {
+  if (!found.length) return null;
+  const sum = (name) => Float64Array.from({ length: BINS }, (_, bin) => found.reduce((total, one) => total + one[name][bin], 0));
+  const totals = Float64Array.from({ length: COARSE }, (_, bin) => found.reduce((total, one) => total + coarse(one.count)[bin] * one.middle[bin], 0));
+  const count = sum("count");
+  const rows = coarse(count);
+  return { count, errors: sum("errors"), middle: totals.map((total, bin) => (rows[bin] ? total / rows[bin] : 0)) };
+}
+
+function coarse(bins) {
+  const width = BINS / COARSE;
+  return Float64Array.from({ length: COARSE }, (_, bin) => bins.slice(bin * width, (bin + 1) * width).reduce((a, b) => a + b, 0));
+}
+
+/** What a threshold of t hundredths leaves: the share answered, the share of it that is right, wrong answers of all. */
+function answered({ count, errors }, t) {
+  const above = (bins) => bins.slice(t).reduce((a, b) => a + b, 0);
+  const rows = count.reduce((a, b) => a + b, 0);
+  const kept = above(count);
+  const wrong = above(errors);
+  return { coverage: kept / rows, accuracy: kept ? 1 - wrong / kept : NaN, wrong: wrong / rows, rejected: 1 - kept / rows, kept };
+}

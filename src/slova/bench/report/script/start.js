@@ -1,0 +1,131 @@
+// Puts the page together: which panel is shown, and what is drawn again when something is chosen.
+
+const current = () => panelOf(state.experiment, state.on);
+
+function drawPanel() {
+  const panel = current();
+  drawChoice();
+  drawFindings(panel);
+  byId("panel-title").textContent = panel.heading;
+  byId("panel-about").textContent = panel.about;
+  const notices = [panel.missing, ...(panel.notices ?? [])].filter(Boolean);
+  byId("notices").replaceChildren(...notices.map((sentence) => el("p", { class: "notice" }, sentence)));
+  if (panel.missing) {
+    for (const part of document.querySelectorAll(".part:not(#part-record), #methods")) part.hidden = true;
+    drawTables(panel);
+    return;
+  }
+  chosen(panel);
+  drawMethods(panel, fill);
+  drawSummary(panel);
+  if (panel.chart === "own") show("part-metric", false);
+  else drawMetric(panel, redraw);
+  drawRanks(panel);
+  drawConfidence(panel, redraw);
+  drawReject(panel);
+  drawTables(panel);
+}
+
+/** Other methods: the same controls, other numbers. */
+function fill() {
+  const panel = current();
+  if (panel.chart !== "own") fillMetric(panel);
+  if (!panel.histograms) return;
+  fillConfidence(panel);
+  fillReject(panel);
+}
+
+/** Another metric, shift or severity: controls may depend on each other. The keyboard stays where it was. */
+function redraw() {
+  const label = document.activeElement?.closest("label")?.firstChild?.textContent;
+  const panel = current();
+  if (panel.chart !== "own") drawMetric(panel, redraw);
+  drawRanks(panel);
+  drawConfidence(panel, redraw);
+  drawReject(panel);
+  keepFocus(label);
+}
+
+function keepFocus(label) {
+  const same = [...document.querySelectorAll("label.control")].find((node) => label && node.firstChild.textContent === label);
+  same?.querySelector("select").focus();
+}
+
+function drawChoice() {
+  const label = document.activeElement?.closest("label")?.firstChild?.textContent;
+  if (!show("choice", data.panels.length > 1)) return;
+  const move = (name) => (value) => {
+    state[name] = value;
+    history.replaceState(null, "", `#${current().id}`);
+    drawPanel();
+  };
+  const mark = (experiment) => (panelOf(experiment, state.on).missing ? " (not run)" : "");
+  const experiments = data.experiments.map(([name, title]) => [name, title + mark(name)]);
+  const sets = data.sets.map(({ on, name }) => [on, name]);
+  const controls = [choice("Experiment", experiments, state.experiment, move("experiment"))];
+  if (sets.length > 1) controls.unshift(choice("Trained on", sets, state.on, move("on")));
+  byId("choice").replaceChildren(...controls);
+  keepFocus(label);
+}
+
+/** Those of this experiment and training set, or of all training sets together; many are folded away. */
+function drawFindings(panel) {
+  const all = [...document.querySelectorAll(".findings li")];
+  const fits = ({ dataset }) => dataset.experiment === panel.experiment && [panel.on, ""].includes(dataset.on);
+  for (const finding of all) finding.hidden = !fits(finding);
+  const verdicts = all.filter(fits).map((finding) => finding.querySelector(".verdict").textContent);
+  const there = (data.verdicts ?? []).filter((verdict) => verdicts.includes(verdict));
+  const counts = there.map((verdict) => `${verdicts.filter((one) => one === verdict).length} ${verdict}`);
+  byId("tally").textContent = `: ${counts.join(", ")}`;
+  byId("findings").open = verdicts.length <= (innerWidth < 560 ? 1 : 6);
+  show("findings", verdicts.length > 0);
+}
+
+function drawSummary(panel) {
+  if (!show("part-summary", Boolean(panel.summary))) return;
+  byId("part-summary").replaceChildren(...panel.summary.flatMap((content) => [el("h3", {}, content.title), table(content), foot(content)]));
+}
+
+function drawRanks(panel) {
+  const found = panel.ranks?.[state.metric];
+  if (!show("part-ranks", Boolean(found))) return;
+  const control = data.series[found.control];
+  const middle = found.ranks.find(([index]) => index === found.control)[1];
+  const values = found.ranks.map(([index, rank]) => ({ ...looks(index), value: rank, where: `${found.cells} sets`, says: rank.toFixed(2) }));
+  const band = [{ value: Math.max(1, middle - found.distance), high: Math.min(values.length, middle + found.distance), colour: colour(control) }];
+  draw(byId("chart-ranks"), "ranks", { points: values, band }, { label: `Mean ranks by ${metricOf(state.metric).name}`, height: 22 * values.length });
+  byId("part-ranks").querySelector("figcaption").textContent = rankCaption(found, control.name);
+}
+
+function rankCaption({ p, rejects, cells, distance, caution }, control) {
+  const small = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
+  const verdict = `"All methods are equal" ${rejects ? "is" : "cannot be"} rejected (Friedman, ${small}).`;
+  const band = `Within the band, ${distance.toFixed(2)} to either side, a method cannot be told from ${control} (Bonferroni–Dunn).`;
+  return [`By ${metricOf(state.metric).name} over ${cells} sets, means over seeds.`, verdict, band, caution && `Note: ${caution}.`].filter(Boolean).join(" ");
+}
+
+function drawTables(panel) {
+  const those = data.tables.filter((one) => one.experiment === panel.experiment && (!one.on || one.on === panel.on));
+  const folded = those.map((content, place) => foldedTable(content, place === 0 && !content.aside));
+  if (panel.cells && panel.chart !== "own") folded.push(el("details", {}, el("summary", {}, "All cells"), cellsButton(panel)));
+  byId("part-tables").querySelector(".tables").replaceChildren(...folded);
+  show("part-tables", folded.length > 0);
+}
+
+/** Who made the rows, once for the whole page. */
+function drawRuns() {
+  if (!show("part-record", Boolean(data.runs))) return;
+  byId("part-record").querySelector(".tables").replaceChildren(table(data.runs), foot(data.runs));
+}
+
+function begin() {
+  const asked = data.panels.find((panel) => `#${panel.id}` === location.hash);
+  const first = asked ?? data.panels.find((panel) => !panel.missing) ?? data.panels[0];
+  Object.assign(state, { on: first.on, experiment: first.experiment });
+  startTheme(() => drawPanel());
+  startReject(current);
+  drawRuns();
+  drawPanel();
+}
+
+begin();

@@ -1,0 +1,110 @@
+"""The page of one's own model says what `slova metrics` says, and keeps out-of-distribution rows apart."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from slova import metrics
+from slova.cli import main
+from slova.heads import NONE
+from slova.scorer import Scorer
+
+CLASSES = 4
+
+
+def sample(rows: int, seed: int, *, none: bool):
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(-1 if none else 0, CLASSES, rows)
+    hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
+    return 2 * (generator.normal(-2, 1.5, (rows, CLASSES)) + hits), labels
+
+
+def page(*arguments: object) -> dict:
+    """The data of the page that a command prints."""
+    result = CliRunner().invoke(main, ["report", *map(str, arguments), "-o", "-"])
+    assert result.exit_code == 0, result.stderr
+    return json.loads(re.search(r'id="data">(.*?)</script>', result.stdout, re.S)[1])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    for seed, (name, none) in enumerate([("val", True), ("mixed", True), ("plain", False)]):
+        logits, labels = sample(2000, seed, none=none)
+        np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
+    np.save(folder / "far.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
+    result = CliRunner().invoke(main, ["fit", str(folder / "val.npz"), "-o", str(folder / "map.slova")])
+    assert result.exit_code == 0
+    return folder
+
+
+def entries(table: dict, row: int = 0) -> dict[str, float]:
+    return {
+        column["name"]: entry.get("value") for column, entry in zip(table["columns"], table["rows"][row], strict=True)
+    }
+
+
+def test_the_first_table_is_what_metrics_says(files):
+    summary = page(files / "mixed.npz", "--map", files / "map.slova")["panels"][0]["summary"][0]
+    said = CliRunner().invoke(main, ["metrics", str(files / "mixed.npz"), "--map", str(files / "map.slova"), "--json"])
+    expected = json.loads(said.stdout)
+    found = entries(summary, row=1)
+    assert summary["rows"][1][0]["text"] == "Calibrated"
+    names = {"Accuracy ↑": "accuracy", "ECE ↓": "ece", "NLL ↓": "nll", "Brier score ↓": "brier", "AURC ↓": "aurc"}
+    assert {name: found[name] for name in names} == {
+        name: pytest.approx(expected[key], rel=1e-5) for name, key in names.items()
+    }
+
+
+def test_accuracy_has_its_exact_interval(files):
+    logits, labels = sample(2000, 2, none=False)
+    right = int((logits.argmax(1) == labels).sum())
+    curve = metrics.reliability(np.tile([[1.0, 0.0]], (2000, 1)), np.where(np.arange(2000) < right, 0, 1), bins=1)
+    text = page(files / "plain.npz")["panels"][0]["summary"][0]["rows"][0][2]["text"]
+    assert text == f"{right / 2000:.4f} ({curve.low[0]:.4f} to {curve.high[0]:.4f})"
+
+
+def test_reliability_is_the_library_s(files):
+    logits, labels = sample(2000, 2, none=False)
+    curve = metrics.reliability(np.exp(Scorer(classes=CLASSES)(logits).log_probs), labels)
+    points = page(files / "plain.npz")["panels"][0]["reliability"]
+    for name, column in (("accuracy", curve.accuracy), ("low", curve.low), ("high", curve.high)):
+        assert [point[name] for point in points] == pytest.approx(column.tolist(), abs=1e-5)
+
+
+def test_every_foreign_file_is_told_from_the_rows_of_a_class(files):
+    table = page(files / "mixed.npz", "--ood", files / "far.npy")["panels"][0]["summary"][1]
+    scorer = Scorer(classes=CLASSES)
+    logits, labels = sample(2000, 1, none=True)
+    confidence = scorer.predict(logits).confidence
+    foreign = {"rows labelled -1": confidence[labels == NONE]}
+    foreign["far.npy"] = scorer.predict(np.load(files / "far.npy")).confidence
+    assert [row[0]["text"] for row in table["rows"]] == list(foreign)
+    for place, outside in enumerate(foreign.values()):
+        found = entries(table, place)
+        assert found["Rows"] == len(outside)
+        assert found["AUROC ↑"] == pytest.approx(metrics.auroc(confidence[labels != NONE], outside), abs=1e-3)
+        assert found["MMC ↓"] == pytest.approx(outside.mean(), rel=1e-5)
+
+
+def test_with_a_map_the_model_is_shown_before_and_after(files):
+    data = page(files / "plain.npz", "--map", files / "map.slova")
+    assert [series["name"] for series in data["series"]] == ["Before calibration", "Calibrated"]
+    assert [series["name"] for series in page(files / "plain.npz")["series"]] == ["This model"]
+
+
+def test_blocks_change_nothing(files):
+    whole, parts = (page(files / "mixed.npz", "--batch-size", size)["panels"][0] for size in (10_000, 77))
+    ours, theirs = (base64.b64decode(panel["histograms"]["packed"]) for panel in (whole, parts))
+    assert sum(a != b for a, b in zip(ours, theirs, strict=True)) <= 2  # where a mean confidence is rounded
+    assert entries(whole["summary"][0]) == pytest.approx(entries(parts["summary"][0]), nan_ok=True)
+
+
+def test_a_file_of_foreign_rows_only_still_has_a_page(files, tmp_path):
+    np.savez(tmp_path / "none.npz", logits=sample(50, 3, none=True)[0], labels=np.full(50, NONE))
+    table = page(tmp_path / "none.npz")["panels"][0]["summary"][1]
+    assert [entry["text"] for entry in table["rows"][0]][2:] == ["50", "–", "–", "–", "–"]
