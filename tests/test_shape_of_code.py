@@ -26,6 +26,8 @@ LAYERS = [
     ["classifier"],
     ["sklearn"],
     ["tables"],
+    ["export"],
+    ["engines", "serve"],
     ["demo"],
     ["bench"],
     ["cli", "__main__"],
