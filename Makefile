@@ -8,7 +8,7 @@ READY := .venv/.ready
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-demo: $(READY)  ## the main job on embedded data
+demo: $(READY)  ## the comparison on embedded data: a table and a page
 	$(BIN)/slova demo
 
 test: lint types tests  ## lint, types and tests
@@ -23,9 +23,10 @@ types: $(READY)
 tests: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
 
-docs: $(READY)  ## write docs/api.md and the pictures anew
+docs: $(READY)  ## write docs/api.md, docs/results.md and the pictures anew
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/slova report --docs docs -o /dev/null
 
 bench-core: $(READY)  ## ratios of speed, measured side by side
 	$(BIN)/python benchmarks/core.py

@@ -202,7 +202,7 @@ def test_logits_in_an_npy_file_want_a_file_of_labels(folder):
 
 
 @pytest.mark.parametrize(
-    ("module", "extra"), [("pyarrow", "parquet"), ("torch", "torch,sklearn"), ("sklearn", "torch,sklearn")]
+    ("module", "extra"), [("pyarrow", "parquet"), ("torch", "bench"), ("sklearn", "bench"), ("altair", "report")]
 )
 def test_a_missing_extra_is_named(monkeypatch, module, extra):
     monkeypatch.setitem(sys.modules, module, None)

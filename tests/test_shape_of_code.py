@@ -28,7 +28,6 @@ LAYERS = [
     ["tables"],
     ["export"],
     ["engines", "serve"],
-    ["demo"],
     ["bench"],
     ["cli", "__main__"],
 ]
@@ -113,8 +112,6 @@ def test_public_names_are_sorted_present_and_documented():
 
 @pytest.mark.parametrize("path", [p for p in SOURCE.rglob("*.py") if p.stem not in ("__main__",)], ids=lambda p: p.stem)
 def test_every_module_exports_what_it_says(path):
-    if path.stem in ("demo",):
-        return
     name = ".".join(["slova", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__")
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", []):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class Evidence:
 
     folder: Path
     names: tuple[str, ...]
+    _read: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)  # rows by name, read once
 
     @classmethod
     def read(cls, folder: str | Path) -> Evidence:
@@ -62,7 +63,10 @@ class Evidence:
 
     def rows(self, experiment: str, on: str) -> list[Row]:
         """Those of one experiment on one training set, of an interrupted run too."""
-        return Results(self.folder, self._name(experiment, on)).read()
+        name = self._name(experiment, on)
+        if name not in self._read:
+            self._read[name] = Results(self.folder, name).read()
+        return self._read[name]
 
     def histograms(self, experiment: str, on: str) -> list[Histogram]:
         """One for each cell; none where the rows were made without."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from slova.backend import Array
 from slova.bench.histograms import Histogram, Histograms
@@ -130,15 +129,15 @@ class _Asked:
         self.bench, self.trained = bench, trained
         self.maps: dict[Variant, Map | None] = {v: calibration(v.method, bench, trained) for v in group}
         self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
-        outputs = trained.outputs(clean(bench)[0].load(bench)[0])
+        outputs, _ = bench.ask(trained, clean(bench)[0])
         self.inside = {variant: self._score(variant, outputs) for variant in group}
 
     def measured(
         self, experiment: Experiment, test: TestSet, variants: list[Variant]
     ) -> tuple[list[Row], list[Histogram]]:
         """The rows of a set, and how confident each variant was on it."""
-        images, labels = test.load(self.bench)
-        outputs, rows, histograms = self.trained.outputs(images), [], []
+        outputs, labels = self.bench.ask(self.trained, test)
+        rows, histograms = [], []
         for variant in variants:
             cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=len(labels))
             answers = self._answers(variant, outputs, labels)
@@ -147,9 +146,9 @@ class _Asked:
             histograms.append(Histogram.of(cell, probs.max(axis=-1), probs.argmax(axis=-1) == answers.labels))
         return rows, histograms
 
-    def _answers(self, variant: Variant, outputs: Outputs, labels: Tensor) -> Answers:
+    def _answers(self, variant: Variant, outputs: Outputs, labels: Array) -> Answers:
         readout, score = self._readout(variant, outputs), self._score(variant, outputs)
-        return Answers(readout, labels.numpy(), score, self.inside[variant])
+        return Answers(readout, labels, score, self.inside[variant])
 
     def _readout(self, variant: Variant, outputs: Outputs) -> Readout:
         readout, fitted = pooled(variant.method.head, outputs.logits), self.maps[variant]

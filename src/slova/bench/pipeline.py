@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,6 +26,9 @@ from slova.bench.store import VERSIONS, Store, describe
 from slova.bench.train import Place, seeded, train
 from slova.calibration import Map
 from slova.heads import NONE, Readout
+
+if TYPE_CHECKING:
+    from slova.bench.sets import TestSet
 
 __all__ = ["Bench", "Trained", "calibration", "member_seeds", "pooled"]
 
@@ -85,6 +88,23 @@ class Bench:
             "data": self.setting.train,
             "seed": seed,
         }
+
+    def ask(self, trained: Trained, test: TestSet) -> tuple[Outputs, Array]:
+        """What networks say of a set, and its labels."""
+        images, labels = test.load(self)
+        return trained.outputs(images), labels.numpy()
+
+    def ask_validation(self, trained: Trained, noise: float) -> tuple[Array, Array]:
+        """Logits (S, N, K) and labels (N,) of the validation set, and of this share of uniform noise, labelled NONE."""
+        split = self.validation
+        logits, labels = trained.outputs(split.images).logits, split.labels.numpy()
+        count = int(noise * len(labels))
+        if not count:
+            return logits, labels
+        generator = torch.Generator().manual_seed(trained.seed)
+        images = torch.rand((count, *split.images.shape[1:]), generator=generator)
+        both = np.concatenate([logits, trained.outputs(images).logits], axis=1)
+        return both, np.concatenate([labels, np.full(count, NONE)])
 
     def description(self, method: Method) -> dict[str, Any]:
         """All that decides a method's rows, apart from seeds and sets; what JSON can hold."""
@@ -153,20 +173,21 @@ class Trained:
 
 def _answers(network: nn.Sequential, images: Tensor, passes: int) -> list[tuple[Tensor, Tensor]]:
     """Logits and features of each pass; the layers in front of the first random one are passed once."""
-    fixed = _fixed(network, images[:8]) if passes > 1 else 0
-    images, rest = network[:fixed](images), network[fixed:]
+    layers = list(network)
+    fixed = _fixed(layers, images[:8]) if passes > 1 else 0
+    images, rest = nn.Sequential(*layers[:fixed])(images), nn.Sequential(*layers[fixed:])
     return [_ask(rest, images) for _ in range(passes)]
 
 
-def _fixed(network: nn.Sequential, images: Tensor) -> int:
+def _fixed(layers: list[nn.Module], images: Tensor) -> int:
     """How many layers there are in front of the first that says two things of the same images; the last counts as
     one."""
-    for number, layer in enumerate(network[:-1]):
+    for number, layer in enumerate(layers[:-1]):
         said = layer(images)
         if not torch.equal(said, layer(images)):
             return number
         images = said
-    return len(network) - 1
+    return len(layers) - 1
 
 
 def _ask(network: nn.Sequential, images: Tensor) -> tuple[Tensor, Tensor]:
@@ -189,12 +210,5 @@ def calibration(method: Method, bench: Bench, trained: Trained) -> Map | None:
     """The method's map, fitted on validation data and the noise it asks for."""
     if method.calibrate is None:
         return None
-    split = bench.validation
-    logits, labels = trained.outputs(split.images).logits, split.labels.numpy()
-    count = int(method.noise * len(labels))
-    if count:
-        generator = torch.Generator().manual_seed(trained.seed)
-        noise = torch.rand((count, *split.images.shape[1:]), generator=generator)
-        logits = np.concatenate([logits, trained.outputs(noise).logits], axis=1)
-        labels = np.concatenate([labels, np.full(count, NONE)])
+    logits, labels = bench.ask_validation(trained, method.noise)
     return method.calibrate(pooled(method.head, logits).log_probs, labels)

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from slova.cli.options import FILE, SHARE, as_json, batch_size, heads, labels_file, plugin
+from slova.cli.options import FILE, SHARE, as_json, batch_size, engine, heads, labels_file, plugin, workers
+from slova.cli.serve import serve
 from slova.cli.terminal import Program, version
 
 __all__ = ["main"]
@@ -50,6 +51,8 @@ def main() -> None:
 @click.option("--at-most-one", is_flag=True, help="The exponential map may make less than 1 of a probability of 1.")
 @click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
 @click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential map, or none); two passes.")
+@engine
+@workers
 @batch_size
 @as_json
 def fit(**options: Any) -> None:
@@ -66,13 +69,20 @@ def fit(**options: Any) -> None:
 @click.argument("logits", type=FILE)
 @click.option("--map", "map_file", type=FILE, required=True, help="The scorer file that `slova fit` wrote.")
 @click.option(
-    "-o", "--output", type=FILE, default="-", help="A csv, npz, npy or parquet file; - is csv on stdout.  [-]"
+    "-o",
+    "--output",
+    type=FILE,
+    default="-",
+    help="A csv, npz, npy or parquet file, with --engine a folder; - is csv on stdout.  [-]",
 )
 @click.option("--reject", type=SHARE, help="Answer -1 where the confidence is below this.")
 @click.option(
     "--risk", type=SHARE, help="Reject so that at most this share of the answers is wrong, with a certainty of 95 %."
 )
 @click.option("--coverage", type=SHARE, help="Reject so that at least this share of the validation rows is answered.")
+@engine
+@workers
+@click.option("--overwrite", is_flag=True, help="With --engine: replace a folder of earlier answers.")
 @batch_size
 @as_json
 def score(**options: Any) -> None:
@@ -93,6 +103,8 @@ def score(**options: Any) -> None:
 )
 @click.option("--head", type=heads, help="How logits become probabilities, if there is no --map.  [slova]")
 @click.option("--ood", type=FILE, help="Logits of out-of-distribution inputs, to be told from these.")
+@engine
+@workers
 @batch_size
 @as_json
 def metrics(**options: Any) -> None:
@@ -132,18 +144,26 @@ def report(**options: Any) -> None:
 
 @main.command()
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split, the networks and the noise."
+    "--on",
+    type=click.Choice(["cifar10", "digits"]),
+    default="cifar10",
+    show_default=True,
+    help="cifar10: stored answers of real networks, in seconds; digits: every method is trained, in minutes.",
 )
-@click.option("--risk", type=SHARE, default=0.02, show_default=True, help="The share of errors to promise.")
-@as_json
-def demo(seed: int, risk: float, as_json: bool) -> None:
-    """Train on digits, and compare softmax, one-vs-all and SLOVA on shifted and foreign images.
+@click.option(
+    "-o", "--output", "folder", type=FILE, default="slova-demo", show_default=True, help="Where rows and page go."
+)
+def demo(on: str, folder: Path) -> None:
+    """Run the comparison on data that come with slova, and show it as a table and an HTML page.
 
-    Example: slova demo --seed 1
+    Example: slova demo --on digits
     """
     from slova.cli.demo import run
 
-    run(seed, risk, as_json)
+    run(on, folder)
+
+
+main.add_command(serve)
 
 
 @main.group()
@@ -160,6 +180,7 @@ def bench() -> None:
     "--preset", default="fair", show_default=True, help="fair: one recipe for all; paper: each method's as published."
 )
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to go on.")
+@click.option("--embedded", is_flag=True, help="Ask the stored answers that come with slova, in place of networks.")
 @click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or what there is.")
 @click.option("--data-dir", "data", type=FILE, help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]")

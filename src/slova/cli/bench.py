@@ -15,8 +15,9 @@ import click
 
 if TYPE_CHECKING:
     from slova.bench.results import Row
+    from slova.bench.runner import Plan
 
-__all__ = ["BenchOptions", "listing", "make_images", "run"]
+__all__ = ["BenchOptions", "check_extra", "listing", "make_images", "run", "told"]
 
 
 @dataclass(frozen=True)
@@ -34,23 +35,32 @@ class BenchOptions:
     results: Path
     store: Path
     preset: str
+    embedded: bool
     plugins: tuple[Path, ...]
 
 
 def run(options: BenchOptions) -> None:
-    _check_extra()
-    from slova.bench.runner import Plan, execute
+    check_extra()
+    from slova.bench.runner import Plan
 
     plan = Plan(**{**vars(options), "methods": _words(options.methods), "seeds": _numbers(options.seeds)})
-    told = _Told()
-    with _threads(1 if options.on == "digits" else None):  # its networks are too small to share between cores
-        rows = execute(plan, told, told.expect)
-    click.echo(f"{len(rows):,} rows in {plan.rows.path}, {told.new:,} of them new", err=True)
-    if told.left:
-        click.echo(f"stopped after {plan.minutes:g} minutes, {told.left:,} sets before the end: run it again", err=True)
+    rows, left = told(plan)
+    if left:
+        click.echo(f"stopped after {plan.minutes:g} minutes, {left:,} sets before the end: run it again", err=True)
     elif silent := [method.name for method in plan.chosen() if method.name not in {row.method for row in rows}]:
         click.echo(f"{plan.experiment} measures nothing of {', '.join(silent)}", err=True)
     click.echo(_summary(rows))
+
+
+def told(plan: Plan) -> tuple[list[Row], int]:
+    """A run with its progress on standard error: all rows, and how many sets are left."""
+    from slova.bench.runner import execute
+
+    progress = _Told()
+    with _threads(1 if plan.on == "digits" else None):  # its networks are too small to share between cores
+        rows = execute(plan, progress, progress.expect)
+    click.echo(f"{len(rows):,} rows in {plan.rows.path}, {progress.new:,} of them new", err=True)
+    return rows, progress.left
 
 
 @contextlib.contextmanager
@@ -66,7 +76,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def make_images(on: str, workers: int | None, data: Path | None, store: Path) -> None:
-    _check_extra()
+    check_extra()
     from slova.bench.prepare import prepare
     from slova.bench.runner import Plan
 
@@ -77,7 +87,7 @@ def make_images(on: str, workers: int | None, data: Path | None, store: Path) ->
 
 def listing(plugins: tuple[Path, ...]) -> str:
     """The experiments, data sets, presets and methods that there are."""
-    _check_extra()
+    check_extra()
     from slova.bench.experiments import experiments
     from slova.bench.methods import methods
     from slova.bench.presets import PRESETS
@@ -179,7 +189,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return numbers if "," in text else tuple(range(numbers[0]))
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
     for name in ("torch", "sklearn", "tqdm"):
         try:
             importlib.import_module(name)

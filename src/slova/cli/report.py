@@ -6,17 +6,13 @@ import importlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from slova.artifact import atomic_path
 from slova.cli.files import check_output
 
-if TYPE_CHECKING:
-    from slova.bench.evidence import Evidence
-
-__all__ = ["ReportOptions", "run"]
+__all__ = ["ReportOptions", "check_extra", "comparison", "run", "write"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +31,10 @@ class ReportOptions:
 
 def run(options: ReportOptions) -> None:
     _check(options)
-    _check_extra()
+    check_extra()
     start = time.monotonic()
     html = _comparison(options) if options.logits is None else _own(options, options.logits)
-    _write(options.output, html)
+    write(options.output, html)
     click.echo(f"{len(html.encode()) / 1e6:.2f} MB in {time.monotonic() - start:.1f} s", err=True)
 
 
@@ -57,7 +53,7 @@ def _check(options: ReportOptions) -> None:
     check_output(options.output, options.logits, options.labels, options.map_file, *options.ood)
 
 
-def _check_extra() -> None:
+def check_extra() -> None:
     for name in ("altair", "jinja2", "matplotlib", "vl_convert", "pyarrow"):
         try:
             importlib.import_module(name)
@@ -66,23 +62,30 @@ def _check_extra() -> None:
 
 
 def _comparison(options: ReportOptions) -> str:
+    html = comparison(options.results)
+    _beside(options)
+    return html
+
+
+def comparison(results: Path) -> str:
+    """The page of a folder of results."""
     from slova.bench.evidence import Evidence, MissingRowsError
     from slova.bench.report.comparison import comparison
     from slova.bench.report.page import render
 
-    if not options.results.is_dir():
-        raise click.ClickException(f"there is no folder {options.results}: run slova bench run shift --on digits")
-    evidence = Evidence.read(options.results)
+    if not results.is_dir():
+        raise click.ClickException(f"there is no folder {results}: run slova bench run shift --on digits")
     try:
-        html = render(comparison(evidence))
+        return render(comparison(Evidence.read(results)))
     except MissingRowsError as error:
         raise click.ClickException(str(error)) from None
-    _beside(evidence, options)
-    return html
 
 
-def _beside(evidence: Evidence, options: ReportOptions) -> None:
+def _beside(options: ReportOptions) -> None:
     """The other forms of the same results."""
+    from slova.bench.evidence import Evidence
+
+    evidence = Evidence.read(options.results)
     if options.docs is not None:
         from slova.bench.report.docs import write_docs
 
@@ -105,7 +108,8 @@ def _own(options: ReportOptions, logits: Path) -> str:
     return render(own_page(options, logits))
 
 
-def _write(output: Path, html: str) -> None:
+def write(output: Path, html: str) -> None:
+    """To a file, whole or not at all, whose name is said; or to standard output."""
     if str(output) == "-":
         click.echo(html)
         return

@@ -15,6 +15,7 @@ from slova.bench.tables.assembly import by_method, label, shown
 from slova.bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
 from slova.bench.tables.ranks import shift_comparison
 from slova.bench.tables.seeds import Name, marks
+from slova.bench.tables.table import BEST, TIED
 
 __all__ = ["CLAIMS"]
 
@@ -23,7 +24,8 @@ AS_ACCURATE = 0.005  # half a point
 
 
 def winner(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, share: int) -> Check | None:
-    """Whether the paper's best method is ours too, or cannot be told from it, among the methods of both."""
+    """Whether the paper's best method is ours too, among the methods of both; that it cannot be told from ours is part
+    of it."""
     theirs = _published(rows, paper, on, metric, share)
     if not theirs:
         return None
@@ -31,8 +33,9 @@ def winner(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, shar
     column = {name: values for name, values in column.items() if name in theirs}
     top = best(theirs, metric)
     present(column, [top[0]], "shift", on)
-    holds = bool(marks(column, larger=False).get(top))
-    return Check(standing(theirs, metric), standing(means(column), metric), (holds,))
+    mark = marks(column, larger=False).get(top)
+    told = f"; {label(top)} cannot be told from it" if mark == TIED else ""
+    return Check(standing(theirs, metric), f"{standing(means(column), metric)}{told}", (mark == BEST, bool(mark)))
 
 
 def order(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Check | None:

@@ -154,6 +154,8 @@ def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str,
     """Mean ranks over all cells, seeds averaged; None where nothing can be compared with the control."""
     own = f"{found.on}-test"
     rows = [row for row in found.rows if row.metric == metric and (found.experiment != "ood" or row.test != own)]
+    if metric == "mmc":
+        rows = [row for row in rows if row.method not in display.SCORES]  # whose confidence is another's
     try:
         compared = compare([row._asdict() for row in rows], metrics=[metric], control=CONTROL)
     except ValueError:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slova.bench.evidence import Evidence, MissingRowsError
-from slova.bench.tables import ablation, clean, ood, quartiles, ranks, sources, stability
+from slova.bench.tables import ablation, clean, ood, overview, quartiles, ranks, sources, stability
 from slova.bench.tables.seeds import ALPHA
 from slova.bench.tables.table import Column, Entry, Table
 
@@ -42,6 +42,7 @@ class TableMaker:
 
 
 TABLES = (
+    TableMaker("overview", "At a glance", "Sec. 4", "shift", overview.make),
     TableMaker("clean", "The clean test set", "Sec. 4.1", "shift", clean.make),
     TableMaker("quartiles", "Quartiles over shifts", "App. C", "shift", quartiles.make),
     TableMaker("ranks", "Ranks under shift", "Fig. 6, Sec. 4.1", "shift", ranks.make),
