@@ -17,7 +17,7 @@ LAYERS = [
     ["backend", "backend_torch"],
     ["artifact", "state"],
     ["heads"],
-    ["losses", "top"],
+    ["losses", "outliers", "top"],
     ["calibration"],
     ["metrics"],
     ["batches"],

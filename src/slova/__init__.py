@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from slova.calibration.module import MapModule
     from slova.classifier import Classifier
     from slova.losses import init_bias, multilabel_loss, ova_loss
+    from slova.outliers import with_outliers
 
 __all__ = [
     "NONE",
@@ -74,6 +75,7 @@ __all__ = [
     "read_slova",
     "read_softmax",
     "top_slova",
+    "with_outliers",
 ]
 
 __version__ = "0.1.0"
@@ -87,6 +89,7 @@ TORCH = {
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",
     "ova_loss": "slova.losses",
+    "with_outliers": "slova.outliers",
 }
 
 

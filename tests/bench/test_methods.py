@@ -14,11 +14,11 @@ from slova.bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova.bench.method import Method, Outputs, softmax_loss
 from slova.bench.methods import acet, ceda, find, knn, mahalanobis, methods, ova_dm, react, svi, vim
 from slova.bench.networks import digits_net, resnet20
-from slova.bench.noise import low_pass_noise
 from slova.bench.pipeline import Bench, pooled
 from slova.bench.settings import SETTINGS, setting
 from slova.bench.train import Place, seeded
 from slova.heads import Readout
+from slova.outliers import low_pass
 
 CPU = torch.device("cpu")
 BACKBONES = {"digits": (digits_net, (1, 8, 8)), "resnet20": (resnet20, (3, 32, 32))}
@@ -45,7 +45,7 @@ def test_a_file_is_at_most_60_lines_and_says_on_top_whose_method_it_holds(path):
 
 
 def test_every_file_is_a_method_of_its_name_and_methods_lists_them_all():
-    assert {path.stem for path in FILES} | {"acet_short"} == set(methods())
+    assert {path.stem for path in FILES} | {"acet_short", "slova_none_raw"} == set(methods())
     assert all(type(method) is Method and method.name == name for name, method in methods().items())
 
 
@@ -113,6 +113,7 @@ def test_the_head_turns_logits_into_a_readout_that_prefers_the_largest(name):
 
 SOFTMAX = {"softmax", "temperature", "react", "ensemble", "energy", "max_logit", "knn", "mahalanobis", "vim"}
 OVA = {"ova", "slova_raw", "slova", "slova_clean"}
+NONES = {"slova_none", "slova_none_raw"}
 
 
 @pytest.mark.parametrize("where", ["digits", "cifar10"])
@@ -121,7 +122,7 @@ def test_methods_share_weights_exactly_when_they_differ_only_after_training(wher
     described = {name: bench.weights(method, 3) for name, method in methods().items()}
     for name, what in described.items():
         sharing = {other for other in described if described[other] == what}
-        assert sharing == (SOFTMAX if name in SOFTMAX else OVA if name in OVA else {name})
+        assert sharing == next((group for group in (SOFTMAX, OVA, NONES) if name in group), {name})
 
 
 @pytest.mark.parametrize("name", [name for name, method in methods().items() if method.detect is not None])
@@ -143,13 +144,15 @@ def learned(name):
 
 
 FAMILIES = {
-    **dict.fromkeys(["softmax", "ova", "dropout", "ll_dropout", "ll_svi", "ova_dm", "ova_dm_original", "ceda"], 0.95),
+    **dict.fromkeys(
+        ["softmax", "ova", "dropout", "ll_dropout", "ll_svi", "ova_dm", "ova_dm_original", "ceda", "slova_none"], 0.95
+    ),
     **dict.fromkeys(["svi", "acet_short"], 0.93),
 }
 
 
 def test_every_method_is_trained_here_or_shares_weights_with_one_that_is():
-    assert set(methods()) == set(FAMILIES) | SOFTMAX | OVA | {"acet"}
+    assert set(methods()) == set(FAMILIES) | SOFTMAX | OVA | NONES | {"acet"}
 
 
 @pytest.mark.slow
@@ -169,7 +172,7 @@ def unsure_of(name, images):
 @pytest.mark.parametrize("name", ["ceda", "acet_short"])
 def test_networks_trained_on_noise_are_less_sure_of_it_than_softmax(name):
     with seeded(CPU, 5):
-        noise = low_pass_noise(data.load("digits-test").images.float() / 255)
+        noise = low_pass(data.load("digits-test").images.float() / 255)
     assert unsure_of(name, noise) < 0.6 * unsure_of("softmax", noise)
 
 
@@ -203,7 +206,7 @@ def attacked(steps=acet.STEPS):
     network = Watched(built("acet")[0].train())
     with seeded(CPU, 2):
         network.network(torch.rand(64, 1, 8, 8))  # statistics of its own
-        noise = low_pass_noise(torch.rand(32, 1, 8, 8))
+        noise = low_pass(torch.rand(32, 1, 8, 8))
         before = {name: value.clone() for name, value in network.state_dict().items()}
         found = acet.attack(network, noise, steps)
     return network, noise, found, before

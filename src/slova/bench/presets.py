@@ -48,7 +48,7 @@ def originals(experiment: str, on: str) -> dict[str, Recipe]:
         return SHIFT
     rate, decay = OOD_RATES.get(on, OOD_RATES["cifar10"])
     own = replace(HEIN, rate=rate, weight_decay=decay)
-    return {**SHIFT, "softmax": HEIN, "ova": own}
+    return {**SHIFT, "softmax": HEIN, "ova": own, "slova_none": own}
 
 
 def steps_ovadia(done: float) -> float:
@@ -87,6 +87,7 @@ SHIFT = {
     "svi": replace(OVADIA, batch=107, rate=1.189e-3),
     "ll_svi": replace(OVADIA, batch=16, rate=1.15285e-3),
     "ova": AUTHORS,
+    "slova_none": AUTHORS,  # which the paper does not have: as SLOVA there
     "ova_dm": AUTHORS,
     "ova_dm_original": PADHY,
     "ceda": HEIN,

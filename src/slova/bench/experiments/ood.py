@@ -38,6 +38,7 @@ EXPERIMENT = Experiment(
     name="ood",
     methods=(
         "softmax", "ceda", "acet_short", "react", "ova", "slova_raw", "slova", "slova_clean",
+        "slova_none_raw", "slova_none",
         "energy", "max_logit", "knn", "mahalanobis", "vim",
     ),
     sets=foreign_sets,

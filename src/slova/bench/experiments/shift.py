@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     name="shift",
     methods=(
         "softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "ova_dm_original",
-        "ova", "slova_raw", "slova", "slova_clean",
+        "ova", "slova_raw", "slova", "slova_clean", "slova_none",
     ),
     sets=shifted_sets,
     measure=measure,

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from slova.bench.methods import ceda
-from slova.bench.noise import low_pass_noise
+from slova.outliers import low_pass
 
 EPSILON, STEPS = 0.3, 40
 
@@ -35,7 +35,7 @@ def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
 
 
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, *, steps: int = STEPS) -> Tensor:
-    return ceda.together(network, images, labels, attack(network, low_pass_noise(images), steps))
+    return ceda.together(network, images, labels, attack(network, low_pass(images), steps))
 
 
 METHOD = replace(ceda.METHOD, name="acet", loss=loss)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slova.bench.methods import softmax
-from slova.bench.noise import low_pass_noise
+from slova.outliers import low_pass
 
 
 def confidence(logits: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def together(network: nn.Module, images: Tensor, labels: Tensor, noise: Tensor) 
 
 
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    return together(network, images, labels, low_pass_noise(images))
+    return together(network, images, labels, low_pass(images))
 
 
 METHOD = replace(softmax.METHOD, name="ceda", loss=loss, family="ceda")

@@ -1,0 +1,147 @@
+"""Images that belong to no class, made from a batch of training images: labelled NONE, they teach a one-vs-all network
+what it does not know.
+
+    images, labels = with_outliers(images, labels)      # half as many outliers as images, at the end of the batch
+    loss = ova_loss(network(images), labels)
+
+Images are floats (N, C, H, W) of [0, 1], on any device. Each kind gives as many outliers as it is given images, from
+random numbers of that device alone: nothing waits for the host, so that a step can be a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from slova.heads import NONE
+
+__all__ = [
+    "KINDS",
+    "averaged",
+    "enlarged",
+    "low_pass",
+    "pasted",
+    "permuted",
+    "shuffled",
+    "uniform",
+    "with_outliers",
+]
+
+Kind = Callable[[Tensor], Tensor]
+KERNEL = 15  # pixels of the blur
+
+
+def with_outliers(
+    images: Tensor, labels: Tensor, *, share: float = 0.5, kinds: Sequence[Kind] | None = None
+) -> tuple[Tensor, Tensor]:
+    """The batch with `share` times as many outliers behind it, in equal parts of the kinds, labelled NONE."""
+    if not images.is_floating_point() or images.ndim != 4:
+        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+    chosen = KINDS if kinds is None else tuple(kinds)
+    count = round(share * len(images))
+    if not chosen or count < 1:
+        return images, labels
+    parts = zip(chosen, _parts(images, count, len(chosen)), strict=True)
+    made = torch.cat([kind(part) for kind, part in parts if len(part)])
+    return torch.cat([images, made.to(images)]), torch.cat([labels, labels.new_full((len(made),), NONE)])
+
+
+def _parts(images: Tensor, count: int, kinds: int) -> list[Tensor]:
+    """The images that each kind is made from: all of them in turn, again from the first where there are too few."""
+    order = torch.arange(count, device=images.device) % len(images)
+    return [images[part] for part in order.tensor_split(kinds)]
+
+
+def low_pass(images: Tensor) -> Tensor:
+    """Smooth noise (Hein et al. 2019): one half the pixels of the images, permuted, one half uniform, all blurred by
+    one random width of 1 to 2.5 pixels a batch, and each stretched to [0, 1]."""
+    half = len(images) // 2
+    noise = torch.cat([permuted(images[:half]), torch.rand_like(images[half:])])
+    return _stretched(_blurred(noise, 1 + 1.5 * torch.rand((), device=images.device)))
+
+
+def uniform(images: Tensor) -> Tensor:
+    """Noise without any structure."""
+    return torch.rand_like(images)
+
+
+def permuted(images: Tensor) -> Tensor:
+    """Pixel positions permuted, each image in its own way; a pixel keeps its colour."""
+    order = torch.rand(len(images), 1, images.shape[-1] * images.shape[-2], device=images.device).argsort(-1)
+    return images.flatten(2).gather(2, order.expand(-1, images.shape[1], -1)).view_as(images)
+
+
+def averaged(images: Tensor) -> Tensor:
+    """The mean of each image and two more of the batch, drawn at random: something of three classes, and of none."""
+    return (images + images[_order(images)] + images[_order(images)]) / 3
+
+
+def shuffled(images: Tensor, size: int | None = None) -> Tensor:
+    """Square patches of each image in another order: its texture without its shape. A patch is a quarter of the side
+    unless told; what does not fill one stays where it is."""
+    size = max(1, min(images.shape[-2:]) // 4) if size is None else size
+    rows, columns = images.shape[-2] // size, images.shape[-1] // size
+    if rows * columns < 2:
+        raise ValueError(f"images of {tuple(images.shape[-2:])} pixels have no two patches of {size}")
+    inner = images[..., : rows * size, : columns * size]
+    patches = inner.reshape(*images.shape[:2], rows, size, columns, size).transpose(-3, -2).flatten(2, 3)
+    order = torch.rand(len(images), rows * columns, device=images.device).argsort(-1)[:, None, :, None, None]
+    mixed = patches.gather(2, order.expand_as(patches)).reshape(*images.shape[:2], rows, columns, size, size)
+    whole = images.clone()
+    whole[..., : rows * size, : columns * size] = mixed.transpose(-3, -2).reshape(inner.shape)
+    return whole
+
+
+def enlarged(images: Tensor) -> Tensor:
+    """A sixth to a third of each side, from a random place, blown up to the whole image."""
+    scale = _between(images, 1 / 6, 1 / 3)
+    place = (2 * torch.rand(len(images), 2, device=images.device) - 1) * (1 - scale)
+    crop = torch.cat([torch.diag_embed(scale.expand(-1, 2)), place[:, :, None]], dim=2)
+    grid = functional.affine_grid(crop, list(images.shape), align_corners=False)
+    return functional.grid_sample(images.float(), grid, padding_mode="border", align_corners=False).to(images)
+
+
+def pasted(images: Tensor) -> Tensor:
+    """Four quarters of four images, which meet at a random point near the middle."""
+    height, width = images.shape[-2:]
+    across = torch.arange(width, device=images.device) < width * _between(images, 0.3, 0.7)
+    down = torch.arange(height, device=images.device) < height * _between(images, 0.3, 0.7)
+    left, above = across[:, None, None, :], down[:, None, :, None]
+    others = [images[_order(images)] for _ in range(3)]
+    return torch.where(above, torch.where(left, images, others[0]), torch.where(left, others[1], others[2]))
+
+
+def _between(images: Tensor, low: float, high: float) -> Tensor:
+    """A number an image."""
+    return low + (high - low) * torch.rand(len(images), 1, device=images.device)
+
+
+def _order(images: Tensor) -> Tensor:
+    """A random order of the batch."""
+    return torch.rand(len(images), device=images.device).argsort()
+
+
+def _blurred(images: Tensor, width: Tensor) -> Tensor:
+    size = min(KERNEL, 2 * images.shape[-1] + 1)  # a reflection is at most as long as the image
+    offsets = torch.arange(size, device=images.device) - size // 2
+    kernel = torch.softmax(-(offsets**2) / (2 * width**2), dim=0)
+    rows = kernel.view(1, 1, -1, 1).repeat(images.shape[1], 1, 1, 1)
+    padded = _reflected(_reflected(images, size // 2).mT, size // 2).mT
+    blurred = functional.conv2d(padded, rows, groups=images.shape[1])
+    return functional.conv2d(blurred, rows.mT, groups=images.shape[1])
+
+
+def _reflected(images: Tensor, length: int) -> Tensor:
+    """Columns added on both sides, mirrored at the edge, whose own column is repeated."""
+    return torch.cat([images[..., :length].flip(-1), images, images[..., -length:].flip(-1)], dim=-1)
+
+
+def _stretched(images: Tensor) -> Tensor:
+    low, high = images.amin((1, 2, 3), keepdim=True), images.amax((1, 2, 3), keepdim=True)
+    return (images - low) / (high - low).clamp_min(1e-6)  # an image of one colour becomes black
+
+
+KINDS: tuple[Kind, ...] = (low_pass, permuted, uniform, averaged, shuffled, enlarged, pasted)
