@@ -13,6 +13,7 @@ from slova import artifact
 from slova.bench import data, pipeline
 from slova.bench.methods import find, methods
 from slova.bench.pipeline import Bench, Trained, calibration, member_seeds, pooled
+from slova.bench.sets import TestSet
 from slova.bench.settings import SETTINGS
 from slova.bench.store import Store, describe
 from slova.calibration import ExponentialCalibration
@@ -69,6 +70,25 @@ def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it(
     for name, value in changed.items():
         assert bench().description(replace(SOFTMAX, **{name: value})) != described, name
     assert bench().description(replace(SOFTMAX, name="other", variant="x")) == described
+
+
+def test_what_a_network_said_of_a_set_is_asked_once_ever(tmp_path, monkeypatch):
+    asked, outputs = [], Trained.outputs
+    monkeypatch.setattr(Trained, "outputs", lambda self, images: asked.append(len(images)) or outputs(self, images))
+    where, test = bench(tmp_path), TestSet("digits-test")
+    first, labels = where.ask(where.trained(SOFTMAX, 0), test, features=False)
+    again, truth = bench(tmp_path).ask(bench(tmp_path).trained(SOFTMAX, 0), test, features=False)
+    assert len(asked) == 1
+    assert np.array_equal(first.logits, again.logits)
+    assert np.array_equal(labels, truth)
+    ensemble, _ = where.ask(where.trained(ENSEMBLE, 0), test, features=False)
+    assert len(asked) == 5, "the first of five members has been asked already"
+    assert np.array_equal(ensemble.logits[0], first.logits[0])
+    where.ask(where.trained(REACT, 0), test, features=False)
+    assert len(asked) == 6, "clipped, it says something else"
+    for _ in range(2):
+        calibration(TEMPERATURE, where, where.trained(TEMPERATURE, 0))
+    assert len(asked) == 7
 
 
 class Counted(nn.Module):

@@ -127,16 +127,17 @@ class _Asked:
 
     def __init__(self, bench: Bench, trained: Trained, group: list[Variant]) -> None:
         self.bench, self.trained = bench, trained
+        self.features = any(variant.method.detect for variant in group)
         self.maps: dict[Variant, Map | None] = {v: calibration(v.method, bench, trained) for v in group}
         self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
-        outputs, _ = bench.ask(trained, clean(bench)[0])
+        outputs, _ = bench.ask(trained, clean(bench)[0], features=self.features)
         self.inside = {variant: self._score(variant, outputs) for variant in group}
 
     def measured(
         self, experiment: Experiment, test: TestSet, variants: list[Variant]
     ) -> tuple[list[Row], list[Histogram]]:
         """The rows of a set, and how confident each variant was on it."""
-        outputs, labels = self.bench.ask(self.trained, test)
+        outputs, labels = self.bench.ask(self.trained, test, features=self.features)
         rows, histograms = [], []
         for variant in variants:
             cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=len(labels))

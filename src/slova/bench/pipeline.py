@@ -72,11 +72,13 @@ class Bench:
 
     def trained(self, method: Method, seed: int) -> Trained:
         """The networks of a method, from the store or trained now."""
-        networks = [self._network(method, member) for member in member_seeds(method.members, seed)]
+        seeds = member_seeds(method.members, seed)
+        networks = [self._network(method, member) for member in seeds]
         if method.adapt is not None:
             images = self.training.images[:2000].to(self.place.device)
             networks = [method.adapt(network, images) for network in networks]
-        return Trained(networks, method.samples, seed, self.place.device)
+        keys = [{**self.weights(method, member), "adapt": describe(method.adapt)} for member in seeds]
+        return Trained(networks, method.samples, seed, self.place.device, keys)
 
     def weights(self, method: Method, seed: int) -> dict[str, Any]:
         """All that decides the weights of one network; equal descriptions are the same network."""
@@ -89,22 +91,48 @@ class Bench:
             "seed": seed,
         }
 
-    def ask(self, trained: Trained, test: TestSet) -> tuple[Outputs, Array]:
-        """What networks say of a set, and its labels."""
-        images, labels = test.load(self)
-        return trained.outputs(images), labels.numpy()
+    def ask(self, trained: Trained, test: TestSet, *, features: bool = True) -> tuple[Outputs, Array]:
+        """What networks say of a set, and its labels. Without features, what they said before is looked up."""
+        if features:
+            images, labels = test.load(self)
+            return trained.outputs(images), labels.numpy()
+        logits, truth = self._said(trained, {"set": describe(test), "limit": self.limit}, lambda: test.load(self))
+        return Outputs(logits, np.empty((logits.shape[1], 0))), truth
 
     def ask_validation(self, trained: Trained, noise: float) -> tuple[Array, Array]:
         """Logits (S, N, K) and labels (N,) of the validation set, and of this share of uniform noise, labelled NONE."""
-        split = self.validation
-        logits, labels = trained.outputs(split.images).logits, split.labels.numpy()
+        what = {"set": self.setting.val, "limit": self.limit}
+        logits, labels = self._said(trained, what, lambda: (self.validation.images, self.validation.labels))
         count = int(noise * len(labels))
         if not count:
             return logits, labels
+        more, none = self._said(
+            trained, {**what, "noise": count, "drawn": trained.seed}, lambda: self._noise(trained, count)
+        )
+        return np.concatenate([logits, more], axis=1), np.concatenate([labels, none])
+
+    def _noise(self, trained: Trained, count: int) -> tuple[Tensor, Tensor]:
         generator = torch.Generator().manual_seed(trained.seed)
-        images = torch.rand((count, *split.images.shape[1:]), generator=generator)
-        both = np.concatenate([logits, trained.outputs(images).logits], axis=1)
-        return both, np.concatenate([labels, np.full(count, NONE)])
+        shape = self.validation.images.shape[1:]
+        return torch.rand((count, *shape), generator=generator), torch.full((count,), NONE)
+
+    def _said(
+        self, trained: Trained, what: dict[str, Any], load: Callable[[], tuple[Tensor, Tensor]]
+    ) -> tuple[Array, Array]:
+        """Logits (S, N, K) and labels (N,), of each network from the store or asked for now."""
+
+        def ask(one: Trained) -> dict[str, Tensor]:
+            images, labels = load()
+            return {"logits": torch.from_numpy(one.outputs(images).logits), "labels": labels}
+
+        whole = {"versions": VERSIONS, "samples": trained.samples, **what}
+        if trained.samples > 1:
+            whole["drawn"] = trained.seed
+        parts = [
+            self.store.get("logits", {**whole, "weights": key}, lambda one=one: ask(one))  # type: ignore[misc]
+            for one, key in trained.each()
+        ]
+        return np.concatenate([part["logits"].numpy() for part in parts]), parts[0]["labels"].numpy()
 
     def description(self, method: Method) -> dict[str, Any]:
         """All that decides a method's rows, apart from seeds and sets; what JSON can hold."""
@@ -155,6 +183,11 @@ class Trained:
     samples: int
     seed: int
     device: torch.device
+    keys: list[dict[str, Any]] = field(default_factory=list)  # what each network is
+
+    def each(self) -> list[tuple[Trained, dict[str, Any]]]:
+        """Every network by itself."""
+        return [(replace(self, networks=[n], keys=[k]), k) for n, k in zip(self.networks, self.keys, strict=True)]
 
     @torch.no_grad()
     def outputs(self, images: Tensor) -> Outputs:

@@ -88,7 +88,7 @@ def record(bench: Bench, names: tuple[str, ...] = NAMES) -> Iterator[tuple[str, 
         logits, labels = bench.ask_validation(trained, NOISE)
         yield method.name, VALIDATION, _averaged(method, logits), labels
         for place, test in [(bench, TestSet(bench.setting.test)), *_wanted(some, more)]:
-            outputs, labels = place.ask(trained, test)
+            outputs, labels = place.ask(trained, test, features=False)
             yield method.name, _key(test), _averaged(method, outputs.logits), labels
 
 
@@ -135,9 +135,9 @@ class StoredBench(Bench):
         if name is None or seed != 0:
             held = ", ".join(self.predictions.names)
             raise ValueError(f"{method.name}, seed {seed}: what is stored is seed 0 of {held}; leave --embedded out")
-        return _Stored([], method.samples, seed, self.place.device, name)
+        return _Stored([], method.samples, seed, self.place.device, name=name)
 
-    def ask(self, trained: Trained, test: TestSet) -> tuple[Outputs, Array]:
+    def ask(self, trained: Trained, test: TestSet, *, features: bool = False) -> tuple[Outputs, Array]:
         assert isinstance(trained, _Stored)
         logits = self._logits(trained, _key(test))
         inside = test.test == self.setting.test
