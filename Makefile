@@ -26,7 +26,7 @@ tests: $(READY)
 docs: $(READY)  ## write docs/api.md, docs/results.md and the pictures anew
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_pictures.py
-	$(BIN)/slova report --docs docs -o /dev/null
+	$(BIN)/slova report --docs docs --cards models/cards -o slova-demo/results.html
 
 bench-core: $(READY)  ## ratios of speed, measured side by side
 	$(BIN)/python benchmarks/core.py

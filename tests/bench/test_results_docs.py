@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slova.bench import zoo
 from slova.bench.display import PAPER_SHIFTS
 from slova.bench.evidence import Evidence
 from slova.bench.exhibits import PAPER_ITEMS, experiment_for
 from slova.bench.freshness import Freshness, State
+from slova.bench.report.cards import write_cards
 from slova.bench.report.docs import results_page, write_docs
 from slova.bench.results import Cell, ResultsError, Row
 
@@ -122,3 +124,12 @@ def test_the_page_and_its_figures_are_written_together(tmp_path):
     assert set(paths) == {docs / "results.md", *linked}
     assert docs / "figures" / "shift-cifar10.svg" in linked
     assert "](#cifar-10-accuracy-and-calibration-under-shift)" in page
+
+
+def test_the_cards_of_the_networks_are_what_the_committed_results_say(tmp_path):
+    written = write_cards(Evidence.read(ROOT / "results"), tmp_path)
+    assert {path.name for path in written} == {path.name for path in (ROOT / "models" / "cards").iterdir()}
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert text == (ROOT / "models" / "cards" / path.name).read_text(encoding="utf-8"), "run make docs"
+        assert zoo.path_of(path.stem).name in text, "the file that the card names is the one that is loaded"

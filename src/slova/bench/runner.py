@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "execute"]
 
+EMBEDDED = Path(__file__).parent / "embedded"  # networks that come with the package
 QUICK = 200  # images of a test set in a quick run
 
 
@@ -92,7 +93,7 @@ class Plan:
         chosen = setting(self.on)
         return Bench(
             chosen.quick() if self.quick else chosen,
-            Store(self.store, self.models),
+            Store(self.store, self.models, EMBEDDED),
             Place(device=_device(self.device)),
             self.data,
             QUICK if self.quick else None,

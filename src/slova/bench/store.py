@@ -20,7 +20,7 @@ from typing import Any
 from slova import artifact
 from slova.backend import Array
 
-__all__ = ["VERSIONS", "Store", "describe"]
+__all__ = ["VERSIONS", "Store", "describe", "file_name"]
 
 VERSIONS = {"weights": 1, "images": 1}
 LOG = logging.getLogger(__name__)
@@ -29,13 +29,13 @@ LOG = logging.getLogger(__name__)
 class Store:
     """A folder of results by stage. With no folder, everything is computed when asked for and nothing is kept.
 
-    `shipped` is a second folder, of results that came with the repository: it is looked into first, and never written
-    to.
+    `shipped` are other folders, of results that came with the package or the repository: they are looked into first,
+    and never written to.
     """
 
-    def __init__(self, folder: str | Path | None, shipped: str | Path | None = None) -> None:
+    def __init__(self, folder: str | Path | None, *shipped: str | Path | None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.shipped = None if shipped is None else Path(shipped)
+        self.shipped = [Path(place) for place in shipped if place is not None]
 
     def get(self, stage: str, what: Mapping[str, Any], compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """The tensors of this stage for these arguments, from the file or computed now."""
@@ -57,11 +57,11 @@ class Store:
 
     def path(self, stage: str, what: Mapping[str, Any], suffix: str = "safetensors") -> Path | None:
         """Where that result is, or would be."""
-        return None if self.folder is None else self.folder / stage / f"{_key(stage, what)}.{suffix}"
+        return None if self.folder is None else self.folder / stage / file_name(stage, what, suffix)
 
     def _shipped(self, stage: str, what: Mapping[str, Any]) -> Path | None:
-        path = None if self.shipped is None else self.shipped / stage / f"{_key(stage, what)}.safetensors"
-        return path if path is not None and path.exists() else None
+        found = (place / stage / file_name(stage, what) for place in self.shipped)
+        return next((path for path in found if path.exists()), None)
 
 
 def describe(value: Any) -> Any:
@@ -91,9 +91,10 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{name}"
 
 
-def _key(stage: str, what: Mapping[str, Any]) -> str:
+def file_name(stage: str, what: Mapping[str, Any], suffix: str = "safetensors") -> str:
+    """The file of a result: a hash of the description."""
     text = json.dumps(_whole(stage, what), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.{suffix}"
 
 
 def _whole(stage: str, what: Mapping[str, Any]) -> dict[str, Any]:

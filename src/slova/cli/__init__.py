@@ -125,6 +125,7 @@ def metrics(**options: Any) -> None:
 @click.option("--results", type=FILE, default="results", show_default=True, help="The folder of results to show.")
 @click.option("--docs", type=FILE, help="Write the same results as markdown to this folder, too.")
 @click.option("--figures", type=FILE, help="Write every figure as SVG and PNG to this folder, too.")
+@click.option("--cards", type=FILE, help="Write a card for each network worth shipping to this folder, too.")
 @labels_file
 @click.option("--map", "map_file", type=FILE, help="For LOGITS: the scorer file that `slova fit` wrote.")
 @click.option("--head", type=heads, help="For LOGITS without --map: how they become probabilities.  [slova]")

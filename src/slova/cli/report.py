@@ -6,11 +6,15 @@ import importlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slova.artifact import atomic_path
 from slova.cli.files import check_output
+
+if TYPE_CHECKING:
+    from slova.bench.evidence import Evidence
 
 __all__ = ["ReportOptions", "check_extra", "comparison", "run", "write"]
 
@@ -22,6 +26,7 @@ class ReportOptions:
     results: Path
     docs: Path | None
     figures: Path | None
+    cards: Path | None
     labels: Path | None
     map_file: Path | None
     head: str | None
@@ -40,7 +45,7 @@ def run(options: ReportOptions) -> None:
 
 def _check(options: ReportOptions) -> None:
     """Options of the one kind of page do not go with the other."""
-    of_results = {"--docs": options.docs, "--figures": options.figures}
+    of_results = {"--docs": options.docs, "--figures": options.figures, "--cards": options.cards}
     of_logits = {"--labels": options.labels, "--map": options.map_file, "--head": options.head, "--ood": options.ood}
     wrong, why = (
         (of_logits, "belongs to a file of logits, and none was named")
@@ -99,6 +104,15 @@ def _beside(options: ReportOptions) -> None:
         for sentence in write_figures(evidence, options.figures):
             click.echo(sentence, err=True)
         click.echo(options.figures)
+    if options.cards is not None:
+        _cards(evidence, options.cards)
+
+
+def _cards(evidence: Evidence, folder: Path) -> None:
+    from slova.bench.report.cards import write_cards
+
+    write_cards(evidence, folder)
+    click.echo(folder)
 
 
 def _own(options: ReportOptions, logits: Path) -> str:
