@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -24,15 +24,16 @@ from slova.calibration import (
     TemperatureScaling,
 )
 from slova.cli.files import check_output
-from slova.cli.measures import calibration
+from slova.cli.stream import check_engine_options, opened_rows
 from slova.cli.terminal import print_json, progress
+from slova.engines.fitting import FOLDS, Fitted, Plan, judged
+from slova.engines.measures import calibration
 from slova.heads import NONE
 from slova.scorer import HEADS, Scorer
 from slova.tables import Table, TableError
 
-__all__ = ["FOLDS", "FitOptions", "Fitted", "calibrate", "run"]
+__all__ = ["FitOptions", "calibrate", "run"]
 
-FOLDS = 5
 FITS: dict[str, Callable[..., Any]] = {
     "exponential": ExponentialCalibration.fit,
     "temperature": TemperatureScaling.fit,
@@ -54,6 +55,8 @@ class FitOptions:
     at_most_one: bool
     rescale: bool
     stream: bool
+    engine: str | None
+    workers: int | None
     size: int | None
     as_json: bool
 
@@ -61,23 +64,15 @@ class FitOptions:
     def table(self) -> Table:
         return Table(self.logits, self.labels, self.size)
 
-
-class Fitted(NamedTuple):
-    """A scorer, the rows it saw, and two ECEs: of the bare head, and of maps judged by rows that they did not see."""
-
-    scorer: Scorer
-    rows: int
-    none_rows: int
-    before: float
-    after: float | None
+    @property
+    def in_pieces(self) -> bool:
+        return self.stream or self.engine is not None
 
 
 def run(options: FitOptions) -> None:
-    from slova.cli.stream import fit_stream
-
     _check(options)
     check_output(options.output, options.logits, options.labels)
-    fitted = fit_stream(options) if options.stream else _fit(options)
+    fitted = _fit_in_pieces(options) if options.in_pieces else _fit(options)
     try:
         fitted.scorer.save(options.output)
     except OSError as error:
@@ -91,10 +86,14 @@ def _check(options: FitOptions) -> None:
         raise click.UsageError(f"--loss and --at-most-one belong to the exponential map, got --map {options.map_name}")
     if options.map_name in ("temperature", "none") and options.pairs is not None:
         raise click.UsageError(f"--pairs has no meaning for --map {options.map_name}")
-    if options.stream and options.map_name not in ("exponential", "none"):
-        raise click.UsageError(f"--stream is for the exponential map: {options.map_name} needs all rows in memory")
-    if options.stream and options.rescale:
-        raise click.UsageError("--rescale needs all rows in memory and cannot be fitted with --stream")
+    check_engine_options(options.engine, workers=options.workers)
+    if options.stream and options.engine is not None:
+        raise click.UsageError("an --engine never holds the files in memory: leave out --stream")
+    asked = "--stream" if options.engine is None else "--engine"
+    if options.in_pieces and options.map_name not in ("exponential", "none"):
+        raise click.UsageError(f"{asked} is for the exponential map: {options.map_name} needs all rows in memory")
+    if options.in_pieces and options.rescale:
+        raise click.UsageError(f"--rescale needs all rows in memory and cannot be fitted with {asked}")
 
 
 def calibrate(options: FitOptions) -> Callable[[Array, Array], Any] | None:
@@ -105,6 +104,19 @@ def calibrate(options: FitOptions) -> Callable[[Array, Array], Any] | None:
     if options.map_name == "exponential":
         asked |= {"loss": options.loss or "squared", "at_most_one": options.at_most_one}
     return partial(FITS[options.map_name], **asked)
+
+
+def _fit_in_pieces(options: FitOptions) -> Fitted:
+    """Two passes, and never all rows at once."""
+    plan = Plan(
+        head=options.head,
+        map="none" if options.map_name == "none" else "exponential",
+        pairs=options.pairs or "all",
+        loss=options.loss or "squared",
+        at_most_one=options.at_most_one,
+    )
+    with opened_rows([options.table], options.engine, options.workers) as (rows,):
+        return judged(rows, plan)
 
 
 def _fit(options: FitOptions) -> Fitted:

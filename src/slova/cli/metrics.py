@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path
 
 import click
 
 from slova.cli.files import load_scorer
-from slova.cli.measures import BINS, Added, Answers, Foreign, Measures, Values
-from slova.cli.terminal import aligned, print_json, tracked
+from slova.cli.stream import opened_rows
+from slova.cli.terminal import aligned, print_json
+from slova.engines.measures import BINS, Values, measured
 from slova.metrics import Estimate
 from slova.scorer import HEADS, Scorer
-from slova.tables import Block, Table
+from slova.tables import Table
 
 __all__ = ["MetricsOptions", "run"]
 
@@ -43,6 +41,8 @@ class MetricsOptions:
     map_file: Path | None
     head: str | None
     ood: Path | None
+    engine: str | None
+    workers: int | None
     size: int | None
     as_json: bool
 
@@ -51,44 +51,26 @@ def run(options: MetricsOptions) -> None:
     if options.map_file is not None and options.head is not None:
         raise click.UsageError("--head belongs to logits without a --map, which has a head of its own")
     known = None if options.map_file is None else load_scorer(options.map_file)
-    table = Table(options.logits, options.labels, options.size)
-    scorer = known or Scorer(classes=table.classes(), head=HEADS[options.head or "slova"])
-    measured = reduce(add, (_Measured.of(scorer, block) for block in _blocks(table, scorer, labelled=True)))
-    foreign = measured.foreign
-    if options.ood is not None:
-        ood = _blocks(Table(options.ood, size=options.size), scorer, labelled=False)
-        foreign = reduce(add, (Foreign.of(Answers.of(scorer, block.logits).confidence) for block in ood), foreign)
-    rows = {"rows": measured.measures.mmc.count, "ood_rows": foreign.mmc.count}
-    _report(rows, measured.measures.values() | foreign.values(), options.as_json)
+    tables = [Table(options.logits, options.labels, options.size)]
+    tables += [] if options.ood is None else [Table(options.ood, size=options.size)]
+    with opened_rows(tables, options.engine, options.workers) as (rows, *ood):
+        scorer = known or Scorer(classes=rows.classes, head=HEADS[options.head or "slova"])
+        _report(measured(rows, scorer, *ood), options.as_json)
 
 
-def _blocks(table: Table, scorer: Scorer, *, labelled: bool) -> Iterator[Block]:
-    return tracked(table.blocks(labelled=labelled, classes=scorer.classes), f"measuring {table.path.name}")
-
-
-@dataclass(frozen=True)
-class _Measured(Added):
-    measures: Measures
-    foreign: Foreign
-
-    @classmethod
-    def of(cls, scorer: Scorer, block: Block) -> _Measured:
-        answers = Answers.of(scorer, block.logits, block.labels)
-        return cls(Measures.of(scorer, block, answers), Foreign.of(answers.confidence, block.labels))
-
-
-def _report(rows: dict[str, int], values: Values, as_json: bool) -> None:
+def _report(values: Values, as_json: bool) -> None:
     if as_json:
         plain = {name: value.value if isinstance(value, Estimate) else value for name, value in values.items()}
         bounds = {name: value.bound for name, value in values.items() if isinstance(value, Estimate)}
-        print_json({**rows, **plain, "bounds": bounds})
+        print_json({**plain, "bounds": bounds})
         return
-    counts = [[NAMES[name], f"{count:,}"] for name, count in rows.items() if count]
-    click.echo(aligned([*counts, *([NAMES[name], _number(value)] for name, value in values.items())]))
+    click.echo(
+        aligned([[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"])
+    )
 
 
 def _number(value: float | Estimate) -> str:
     """A value known only within a bound says so; a bound of 5e-7 or less shows in none of the six digits."""
     if isinstance(value, Estimate):
         return f"{value.value:.6f}" + (f" ± {value.bound:.1g}" if value.bound > 5e-7 else "")
-    return f"{value:.6f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6f}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["FILE", "SHARE", "as_json", "batch_size", "heads", "labels_file", "plugin"]
+__all__ = ["FILE", "SHARE", "as_json", "batch_size", "engine", "heads", "labels_file", "plugin", "workers"]
 
 FILE = click.Path(path_type=Path, readable=False)  # what is wrong with a file is said by whoever opens it
 SHARE = click.FloatRange(0.0, 1.0)
@@ -29,4 +29,12 @@ plugin = click.option(
     multiple=True,
     callback=lambda context, option, paths: tuple(path.resolve() for path in paths),
     help="A Python file with a METHOD of your own, which is run too; may be given more than once.",
+)
+engine = click.option(
+    "--engine",
+    type=click.Choice(["local", "ray", "spark"]),
+    help="Do it in pieces on this engine: LOGITS is a parquet file or a folder of them.",
+)
+workers = click.option(
+    "--workers", type=click.IntRange(1), help="Processes of an --engine that is started here.  [one a core]"
 )

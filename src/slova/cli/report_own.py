@@ -16,8 +16,8 @@ from slova.bench.histograms import Histogram
 from slova.bench.report.own import Known, Model, own
 from slova.bench.results import Cell
 from slova.cli.files import load_scorer
-from slova.cli.measures import Added, Answers, Foreign, Measures
 from slova.cli.terminal import tracked
+from slova.engines.measures import Added, Answers, Foreign, Measures
 from slova.heads import NONE
 from slova.metrics.door import Flags
 from slova.scorer import HEADS, Scorer

@@ -1,4 +1,7 @@
-"""`slova score`: a file of logits, block by block, to a file of label, confidence, P(none) and P(several)."""
+"""`slova score`: a file of logits, block by block, to a file of label, confidence, P(none) and P(several).
+
+On an engine: parquet files, piece by piece, to a folder of them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,12 @@ import click
 import numpy as np
 
 from slova.cli.files import check_output, load_scorer
+from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
+from slova.engines.commit import check_folder
+from slova.engines.files import score
+from slova.engines.pieces import Parquet
+from slova.engines.running import opened
 from slova.heads import NONE
 from slova.scorer import Scorer
 from slova.tables import Table, created
@@ -25,6 +33,9 @@ class ScoreOptions:
     reject: float | None
     risk: float | None
     coverage: float | None
+    engine: str | None
+    workers: int | None
+    overwrite: bool
     size: int | None
     as_json: bool
 
@@ -32,10 +43,12 @@ class ScoreOptions:
 def run(options: ScoreOptions) -> None:
     if options.as_json and str(options.output) == "-":
         raise click.UsageError("--json and -o - both want stdout: name an output file")
-    check_output(options.output, options.logits, options.map_file)
+    check_engine_options(options.engine, workers=options.workers, overwrite=options.overwrite)
+    if options.engine is None:
+        check_output(options.output, options.logits, options.map_file)
     scorer = load_scorer(options.map_file)
     reject = _threshold(scorer, options)
-    rows, rejected = _score(scorer, reject, options)
+    rows, rejected = (_score if options.engine is None else _score_on_engine)(scorer, reject, options)
     if options.as_json:
         print_json({"output": str(options.output), "rows": rows, "reject": reject, "rejected": rejected})
     else:
@@ -61,3 +74,13 @@ def _score(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, i
             write({name: np.asarray(column) for name, column in prediction._asdict().items()})
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
     return rows, rejected
+
+
+def _score_on_engine(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, int]:
+    if options.engine is None or str(options.output) == "-":
+        raise click.UsageError("an --engine writes a folder of parquet files: name it with -o")
+    table = Parquet.of(options.logits, size=options.size)
+    check_folder(options.output, overwrite=options.overwrite, inputs=table.files)
+    with opened(options.engine, options.workers) as engine:
+        scored = score(table, options.output, scorer, reject=reject, overwrite=options.overwrite, engine=engine)
+    return scored.rows, scored.rejected

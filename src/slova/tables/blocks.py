@@ -50,7 +50,7 @@ def block_rows(size: int | None, classes: int) -> int:
     return size if size is not None else max(1, min(ROWS, CELLS // classes))
 
 
-def logit_columns(names: Sequence[str], numeric: Iterable[str], path: Path) -> list[str]:
+def logit_columns(names: Sequence[str], numeric: Iterable[str], path: Path | str) -> list[str]:
     """logit_0, logit_1, ... where there are such columns, and else all numeric ones but the label and an index that
     pandas left behind."""
     numbered = {int(match[1]): name for name in names if (match := re.fullmatch(r"logit_(\d+)", name))}
@@ -66,7 +66,7 @@ def logit_columns(names: Sequence[str], numeric: Iterable[str], path: Path) -> l
     return chosen
 
 
-def label_column(names: Sequence[str], path: Path) -> str:
+def label_column(names: Sequence[str], path: Path | str) -> str:
     if LABEL not in names:
         raise TableError(f"{path} has no column {LABEL!r}: there are {_listed(names)}")
     return LABEL

@@ -14,7 +14,7 @@ from slova.heads import NONE
 from slova.tables.blocks import Block, TableError
 from slova.tables.formats import format_of
 
-__all__ = ["Table"]
+__all__ = ["Table", "floating_logits", "integer_labels"]
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,23 @@ class _Cursor:
 def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iterator[Block]:
     first = 0
     for block in blocks:
-        logits = _floating(block.logits, table.path)
+        logits = floating_logits(block.logits, table.path)
         if classes is not None and logits.shape[1] != classes:
             raise TableError(f"{table.path} has {logits.shape[1]} logits a row, wanted {classes}, one for each class")
         classes = logits.shape[1]
         if np.isnan(logits).any():
             raise _nan_error(table.path, first, logits, blocks)
-        labels = None if block.labels is None else _integers(block.labels, first, classes, table.labels or table.path)
+        labels = (
+            None if block.labels is None else integer_labels(block.labels, first, classes, table.labels or table.path)
+        )
         first += len(logits)
         yield Block(logits, labels, block.done)
     if not first:
         raise TableError(f"{table.path} has no rows")
 
 
-def _floating(logits: Array, path: Path) -> Array:
+def floating_logits(logits: Array, path: Path | str) -> Array:
+    """Logits as float32 or float64."""
     if logits.dtype.kind != "f":
         raise TableError(f"{path} has logits of type {logits.dtype}; wanted floating point")
     return logits.astype(np.float32 if logits.dtype.itemsize <= 4 else np.float64, copy=False)
@@ -112,7 +115,7 @@ def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> 
     )
 
 
-def _integers(labels: Array, first: int, classes: int, path: Path) -> Array:
+def integer_labels(labels: Array, first: int, classes: int, path: Path | str) -> Array:
     """Labels as int64; numbers read from text may be 3.0, but not 3.5."""
     if labels.dtype.kind not in "iuf":
         raise TableError(f"{path} has labels of type {labels.dtype}; wanted integers")

@@ -1,25 +1,40 @@
-"""The metrics of a stream of blocks, as states that merge. Label and confidence are those that `slova score` writes."""
+"""The metrics of rows, by states of blocks that merge. Label and confidence are those that `slova score` writes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from slova.backend import Array
+from slova.engines.rows import Rows, check_classes
 from slova.heads import NONE
 from slova.metrics import Accuracy, Brier, Detection, Ece, Estimate, Mmc, Nll, Selection
 from slova.metrics.door import Flags, Floats
 from slova.scorer import Scorer
 from slova.tables import Block
 
-__all__ = ["BINS", "Added", "Answers", "Foreign", "Measures", "Values", "calibration"]
+__all__ = ["BINS", "Added", "Answers", "Foreign", "Measures", "Values", "calibration", "measured"]
 
 BINS = 15
 
 Values = dict[str, float | Estimate]
 """Metrics by name; an Estimate where the states know a value only within a bound."""
+
+
+def measured(rows: Rows, scorer: Scorer, ood: Rows | None = None) -> Values:
+    """All metrics of labelled rows; NONE rows and those of `ood`, whose labels nobody asks for, are to be told from the
+    others."""
+    check_classes(rows, scorer)
+    known = rows.fold(partial(_measured, scorer))
+    foreign = known.foreign
+    if ood is not None:
+        check_classes(ood, scorer)
+        foreign += ood.fold(partial(_foreign, scorer), labelled=False)
+    counts: Values = {"rows": known.measures.mmc.count, "ood_rows": foreign.mmc.count}
+    return counts | known.measures.values() | foreign.values()
 
 
 class Answers(NamedTuple):
@@ -101,3 +116,18 @@ class Foreign(Added):
             return {}
         found = self.detection
         return {"auroc": found.auroc, "aupr": found.aupr, "fpr95": found.fpr95, "ood_mmc": self.mmc.value}
+
+
+@dataclass(frozen=True)
+class _Measured(Added):
+    measures: Measures
+    foreign: Foreign
+
+
+def _measured(scorer: Scorer, block: Block, first: int) -> _Measured:
+    answers = Answers.of(scorer, block.logits, block.labels)
+    return _Measured(Measures.of(scorer, block, answers), Foreign.of(answers.confidence, block.labels))
+
+
+def _foreign(scorer: Scorer, block: Block, first: int) -> Foreign:
+    return Foreign.of(Answers.of(scorer, block.logits).confidence)
