@@ -218,7 +218,7 @@ def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path):
     assert result.stderr.startswith("slova: warning: ")
 
 
-@pytest.mark.parametrize("command", ["fit", "score", "metrics", "demo"])
+@pytest.mark.parametrize("command", ["fit", "score", "metrics", "report", "demo"])
 def test_the_help_of_every_command_has_an_example_that_parses(command):
     line = next(line for line in slova_cli(command, "--help").splitlines() if "Example: slova" in line)
     arguments = line.split("Example: slova ")[1].split()

@@ -1,0 +1,67 @@
+"""The demo: from what comes with slova to a table on the terminal and a page."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+pytest.importorskip("altair")
+
+from slova.bench.evidence import Evidence
+from slova.bench.predictions import embedded
+from slova.bench.results import Results
+from slova.cli import main
+from slova.cli.demo import STORED, TRAINED, _plans
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return folder, CliRunner().invoke(main, ["demo", "-o", str(folder)])
+
+
+def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
+    folder, said = demo
+    assert said.exit_code == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert lines[0] == "CIFAR-10 at a glance"
+    assert {line.split("  ")[0] for line in lines[4:-1]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
+    assert lines[-1] == str(folder / "report.html")
+    assert (folder / "report.html").stat().st_size < 5e6
+    assert "shift on cifar10" in said.stderr, "progress"
+
+
+def test_every_experiment_that_stored_answers_allow_is_run(demo):
+    evidence = Evidence.read(demo[0] / "results")
+    assert {name.partition("-")[0] for name in evidence.names} == set(STORED)
+    assert {row.n for row in evidence.rows("shift", "cifar10")} == {1000, 10_000}
+
+
+def test_run_again_it_computes_nothing_and_says_the_same(demo):
+    folder, before = demo
+    said = CliRunner().invoke(main, ["demo", "-o", str(folder)])
+    assert said.stdout == before.stdout
+    assert ", 0 of them new" in said.stderr
+
+
+def test_stored_answers_give_the_committed_rows_of_the_clean_test_set(demo, request):
+    """Half precision costs less than a thousandth."""
+    committed = {row.key: row for row in Results(request.config.rootpath / "results", "shift-cifar10").read()}
+    rows = [row for row in Evidence.read(demo[0] / "results").rows("shift", "cifar10") if not row.shift]
+    assert len(rows) >= 30
+    for row in rows:
+        assert row.value == pytest.approx(committed[row.key].value, abs=1e-3), row
+
+
+def test_on_digits_every_experiment_of_the_paper_is_run(tmp_path):
+    plans = _plans("digits", tmp_path)
+    assert [plan.experiment for plan in plans] == list(TRAINED)
+    assert all(plan.checked().name == plan.experiment and not plan.embedded for plan in plans)
+
+
+def test_the_stored_answers_are_small_and_whole():
+    predictions = embedded("cifar10")
+    assert len(predictions.sets) == 1 + 95 + 8
+    for name in predictions.names:
+        for where in predictions.sets:
+            assert np.isfinite(predictions.logits[name, where]).all()
