@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from slova.cli.export import export
 from slova.cli.options import FILE, SHARE, as_json, batch_size, engine, heads, labels_file, plugin, workers
 from slova.cli.serve import serve
 from slova.cli.terminal import Program, version
@@ -164,6 +165,7 @@ def demo(on: str, folder: Path) -> None:
     run(on, folder)
 
 
+main.add_command(export)
 main.add_command(serve)
 
 

@@ -1,0 +1,188 @@
+"""`slova serve` under load, beside a plain FastAPI endpoint that runs the same ONNX file and has none of the rest: no
+micro-batching, limits, metrics or checks. Loopback, a fixed number of requests, clients in processes of their own.
+
+python benchmarks/serving.py [--requests 2000]
+
+Each pair is measured side by side in this run, in alternating rounds. Machines are noisy: read ratios, not seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PROCESSES, ROUNDS = 2, 3
+FEATURES, CLASSES = 64, 10
+PLAIN = """
+import sys, numpy as np, onnxruntime, uvicorn
+from fastapi import FastAPI
+
+options = onnxruntime.SessionOptions()
+options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+session = onnxruntime.InferenceSession(sys.argv[1], options)
+name = session.get_inputs()[0].name
+app = FastAPI()
+
+@app.post("/predict")
+def predict(body: dict):
+    rows = np.asarray(body["inputs"], np.float32)
+    columns = session.run(["label", "confidence", "none", "several"], {name: rows})
+    names = ("label", "confidence", "none", "several")
+    return [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
+
+uvicorn.run(app, port=0, access_log=False)
+"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests of so many rows over so many connections, as JSON, or in the protocol's binary form."""
+
+    rows: int
+    connections: int
+    binary: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rows:>4} rows {'binary' if self.binary else 'JSON':<6} {self.connections:>3} connections"
+
+
+LOADS = [Load(1, 1), Load(1, 8), Load(1, 32), Load(32, 8), Load(256, 8), Load(32, 8, True), Load(256, 8, True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=2000, help="of a round")
+    requests = parser.parse_args().requests
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        write_model(path)
+        (Path(folder) / "plain.py").write_text(PLAIN)
+        ours = [sys.executable, "-m", "slova", "serve", str(path), "--port", "0"]
+        theirs = [sys.executable, str(Path(folder) / "plain.py"), str(path)]
+        with started(ours) as (port, process), started(theirs) as (plain_port, plain):
+            compare(requests, (port, process), (plain_port, plain))
+
+
+def compare(requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
+    for port, _ in (ours, theirs):
+        measured(Load(1, 8), 500, port)  # warms up
+    before, counted, failed = (memory(ours[1]), memory(theirs[1])), 0, 0
+    print(f"{requests:,} requests a round, median of {ROUNDS}; {PROCESSES} client processes, {os.cpu_count()} cores")
+    print(f"{'':30} {'slova serve':>28} {'plain FastAPI':>28}   ratio of")
+    print(f"{'':30} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9}   req/s")
+    for load in LOADS:
+        rounds = [[measured(load, requests, port) for port, _ in servers(load, ours, theirs)] for _ in range(ROUNDS)]
+        columns = [np.median([each[i][:3] for each in rounds], axis=0) for i in range(len(rounds[0]))]
+        failed += sum(each[3] for one in rounds for each in one)
+        counted += sum(each[4] for one in rounds for each in one)
+        ratio = f"{columns[0][0] / columns[1][0]:7.2f}" if len(columns) > 1 else ""
+        print(f"{load!s:30} " + " ".join(f"{rate:10,.0f}{p50:9.2f}{p99:9.2f}" for rate, p50, p99 in columns) + ratio)
+    after = memory(ours[1]), memory(theirs[1])
+    print(f"{counted:,} requests, {failed} errors")
+    for name, first, last in zip(("slova serve", "plain"), before, after, strict=True):
+        print(f"memory of {name}: {first:.0f} MiB before, {last:.0f} MiB after")
+
+
+def servers(load: Load, ours: tuple[int, int], theirs: tuple[int, int]) -> list[tuple[int, int]]:
+    return [ours] if load.binary else [ours, theirs]
+
+
+def measured(load: Load, requests: int, port: int) -> tuple[float, float, float, int, int]:
+    """Requests a second, median and 99th percentile of milliseconds, how many failed, and how many there were."""
+    each = max(1, load.connections // PROCESSES)
+    processes = min(PROCESSES, load.connections)
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        pool.map(time.sleep, [0.05] * processes)
+        start = time.perf_counter()
+        found = pool.starmap(client, [(load, requests // processes, each, port)] * processes)
+        seconds = time.perf_counter() - start
+    times = np.concatenate([np.asarray(one[0]) for one in found]) * 1e3
+    return len(times) / seconds, *np.percentile(times, [50, 99]), sum(one[1] for one in found), len(times)
+
+
+def client(load: Load, requests: int, connections: int, port: int) -> tuple[list[float], int]:
+    """The seconds of each request of one process, and how many failed."""
+    path, body, headers = request(load)
+    with ThreadPoolExecutor(connections) as pool:
+        parts = pool.map(lambda _: connected(requests // connections, port, path, body, headers), range(connections))
+        found = list(parts)
+    return [second for part in found for second in part[0]], sum(part[1] for part in found)
+
+
+def connected(requests: int, port: int, path: str, body: bytes, headers: dict[str, str]) -> tuple[list[float], int]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    seconds, failed = [], 0
+    for _ in range(requests):
+        start = time.perf_counter()
+        connection.request("POST", path, body, headers)
+        answer = connection.getresponse()
+        answer.read()
+        seconds.append(time.perf_counter() - start)
+        failed += answer.status != 200
+    connection.close()
+    return seconds, failed
+
+
+def request(load: Load) -> tuple[str, bytes, dict[str, str]]:
+    rows = np.random.default_rng(0).normal(size=(load.rows, FEATURES)).astype(np.float32)
+    if not load.binary:
+        return "/predict", json.dumps({"inputs": rows.round(4).tolist()}).encode(), {"Content-Type": "application/json"}
+    tensor: dict[str, Any] = {"name": "input", "shape": list(rows.shape), "datatype": "FP32"}
+    tensor["parameters"] = {"binary_data_size": rows.nbytes}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"}
+    return "/v2/models/model/infer", head + rows.tobytes(), headers
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[tuple[int, int]]:
+    """The port and the process of a server, which says its address when it is up."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            lines = iter(process.stderr or [])
+            found = next(filter(None, (re.search(r"http://127.0.0.1:(\d+)", line) for line in lines)))
+            yield int(found[1]), process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def memory(process: int) -> float:
+    """MiB that a process has in memory, on Linux."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) / 1024 if found else float("nan")
+
+
+def write_model(path: Path) -> None:
+    """A network of two layers, calibrated and exported."""
+    import torch
+    from torch import nn
+
+    import slova
+
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(FEATURES, 256), nn.ReLU(), nn.Linear(256, CLASSES))
+    rows = torch.randn(2000, FEATURES)
+    with torch.no_grad():
+        labels = network(rows).argmax(-1)
+    slova.Classifier.fit(network, (rows, labels), rescale=True).export(path)
+
+
+if __name__ == "__main__":
+    main()

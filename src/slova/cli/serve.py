@@ -1,0 +1,114 @@
+"""`slova serve`: an exported model, or a scorer file, behind HTTP. The command stands here whole; what it needs is
+imported when it runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from slova.cli.options import FILE, SHARE
+
+__all__ = ["serve"]
+
+SECRET = "SLOVA_TOKEN"
+LOCAL = ("127.0.0.1", "::1", "localhost")
+COUNT = click.IntRange(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    model: Path
+    host: str
+    port: int
+    name: str | None
+    reject: float | None
+    token_file: Path | None
+    batch_rows: int
+    batch_wait: float
+    max_rows: int
+    max_body: float
+    max_requests: int
+    body_timeout: float
+    window: int
+    threads: int
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 is any that is free.")
+@click.option("--name", help="What the model is called.  [the file, without its suffix]")
+@click.option("--reject", type=SHARE, help="Answer NONE where the confidence is below this.  [as exported; else 0]")
+@click.option("--token-file", type=FILE, help=f"Answer only who brings the token in this file.  [{SECRET}, if set]")
+@click.option("--batch-rows", type=COUNT, default=256, show_default=True, help="Rows that the model runs on at a time.")
+@click.option(
+    "--batch-wait", type=click.FloatRange(0, 1000), default=0, show_default=True, metavar="MS",
+    help="How long a request waits for others to join it.",
+)  # fmt: skip
+@click.option("--max-rows", type=COUNT, default=4096, show_default=True, help="Of a request.")
+@click.option(
+    "--max-body", type=click.FloatRange(0, 2048, min_open=True), default=16, show_default=True, metavar="MIB",
+    help="Of a request; of all together 16 times as much.",
+)  # fmt: skip
+@click.option("--max-requests", type=COUNT, default=256, show_default=True, help="Answered at a time; others get 503.")
+@click.option(
+    "--body-timeout", type=click.FloatRange(0, min_open=True), default=30, show_default=True, metavar="SECONDS",
+    help="In which a whole body must have come.",
+)  # fmt: skip
+@click.option("--window", type=COUNT, default=10_000, show_default=True, help="The last rows, whose drift is measured.")
+@click.option("--threads", type=click.IntRange(0), default=0, help="Of ONNX Runtime.  [one a core]")
+def serve(**options: Any) -> None:
+    """Serve MODEL, an exported .onnx file or a .slova scorer of logits, over HTTP until it is told to stop.
+
+    Example: slova serve model.onnx --port 8000
+    """
+    run(ServeOptions(**options))
+
+
+def run(options: ServeOptions) -> None:
+    token = _token(options.token_file)
+    try:
+        from slova.serve import Batching, Limits, application, listen, load_model
+        from slova.serve import serve as run_server
+        from slova.serve.limits import MIB
+
+        model = load_model(options.model, name=options.name, reject=options.reject, threads=options.threads)
+    except ImportError as error:
+        raise click.ClickException(str(error)) from None
+    body = round(options.max_body * MIB)
+    limits = Limits(
+        body=body, held=16 * body, rows=options.max_rows,
+        requests=options.max_requests, body_seconds=options.body_timeout,
+    )  # fmt: skip
+    batching = Batching(rows=options.batch_rows, seconds=options.batch_wait / 1000)
+    app = application(model, limits=limits, batching=batching, token=token, window=options.window)
+    listener = listen(options.host, options.port)
+    _announce(model.name, options.host, listener.getsockname()[1], token)
+    run_server(app, listener, limits=limits)
+    click.echo("stopped", err=True)
+
+
+def _token(path: Path | None) -> str | None:
+    """From a file or the environment; never from the command line, which everybody on a machine can read."""
+    try:
+        token = os.environ.get(SECRET) if path is None else path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise click.ClickException(f"the token file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"the token file {path} is not UTF-8") from error
+    if path is not None and not token:
+        raise click.ClickException(f"the token file {path} is empty")
+    if token and not (token.isascii() and token.isprintable() and " " not in token):
+        raise click.ClickException("the token has spaces, or characters that no HTTP header can carry")
+    return token or None
+
+
+def _announce(name: str, host: str, port: int, token: str | None) -> None:
+    if token is None and host not in LOCAL:
+        click.echo(f"slova: warning: whoever reaches {host} is answered; --token-file would ask for a token", err=True)
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"serving {name} on http://{shown}:{port}, Ctrl+C stops it", err=True)

@@ -1,0 +1,121 @@
+"""From a classifier to a checked file: trace, write, read back, compare, and only then give the file its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import slova
+from slova.artifact import atomic_path
+from slova.backend import Array, to_numpy
+from slova.batches import logits_of
+from slova.classifier import Classifier
+from slova.export.contract import Metadata, Validation, check_suffix
+from slova.export.parity import Bounds, Parity, compare
+from slova.export.program import Answers, Batch, Exported, archived, input_names, traced
+from slova.export.rows import first_rows, random_logits, random_rows
+from slova.scorer import HEADS, Scorer
+
+__all__ = ["Job", "check_and_write", "export_classifier", "export_scorer", "exported_network"]
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def export_classifier(
+    classifier: Classifier, path: str | Path, inputs: Any, *, reject: float | None, tolerance: float | None
+) -> Parity:
+    """What `Classifier.export` does, with the network in evaluation mode."""
+    network = classifier.network
+    tensor = next(network.parameters(), torch.empty(0))
+    drawn = inputs is None
+    batch = random_rows(network, classifier.example, tensor.device) if drawn else first_rows(inputs, tensor.device)
+    job = Job(Path(path), classifier.scorer, classifier.names, classifier.reject if reject is None else reject)
+    return export_network(network, batch, input_names(network, batch), job, tolerance)
+
+
+def export_scorer(
+    scorer: Scorer,
+    path: str | Path,
+    logits: Array | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    reject: float = 0.0,
+    tolerance: float | None = None,
+) -> Parity:
+    """A graph from logits (N, K) to answers, compared with the scorer on these, or on random ones of every kind."""
+    rows = random_logits(scorer.classes) if logits is None else torch.as_tensor(to_numpy(logits)).float()
+    batch = first_rows(rows, torch.device("cpu"))
+    return export_network(nn.Identity(), batch, ["logits"], Job(Path(path), scorer, names, reject), tolerance)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to export beside the network, and where to."""
+
+    path: Path
+    scorer: Scorer
+    names: Sequence[str] | None
+    reject: float
+
+    def __post_init__(self) -> None:
+        check_suffix(self.path)
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"{self.path} cannot be written: there is no folder {self.path.parent}")
+        if self.names is not None and len(self.names) != self.scorer.classes:
+            raise ValueError(f"got {len(self.names)} names for {self.scorer.classes} classes")
+        if not 0 <= self.reject <= 1:
+            raise ValueError(f"reject must lie in [0, 1], got {self.reject}")
+
+    def metadata(self, opset: int | None) -> Metadata:
+        head, validation = self.scorer.head, self.scorer.validation
+        return Metadata(
+            version=slova.__version__,
+            classes=self.scorer.classes,
+            head=next((name for name, known in HEADS.items() if known is head), getattr(head, "__name__", "unknown")),
+            reject=float(self.reject),
+            names=None if self.names is None else tuple(str(name) for name in self.names),
+            opset=opset,
+            validation=None if validation is None else Validation.of(validation),
+        )
+
+
+def export_network(network: nn.Module, batch: Batch, names: list[str], job: Job, tolerance: float | None) -> Parity:
+    """The file, if it answers like the network."""
+    bounds = Bounds.of(half=_is_half(network, batch), tolerance=tolerance)
+    with torch.no_grad():
+        logits = logits_of(network(*batch[0], **batch[1])).cpu()
+    job.scorer.predict(logits[:1])  # what does not fit is said before any work is done
+    inputs = dict(zip(names, [*batch[0], *batch[1].values()], strict=True))
+    return check_and_write(exported_network(network, batch, names, job), inputs, logits, job, bounds)
+
+
+def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Job) -> Exported:
+    program = traced(Answers(network, job.scorer, job.reject), batch)
+    if job.path.suffix == ".pt2":
+        return archived(program, batch, names, job.metadata(None))
+    try:
+        from slova.export.graph import graphed
+        from slova.export.operators import OPSET
+    except ImportError as error:
+        raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
+    return graphed(program, batch, names, job.metadata(OPSET))
+
+
+def check_and_write(exported: Exported, inputs: dict[str, Tensor], logits: Tensor, job: Job, bounds: Bounds) -> Parity:
+    """Compared on all rows, and on one by itself, then written whole or not at all."""
+    one = exported.answer({name: value[:1] for name, value in inputs.items()})
+    compare(one, job.scorer, logits[:1], job.reject, bounds)
+    parity = compare(exported.answer(inputs), job.scorer, logits, job.reject, bounds)
+    with atomic_path(job.path) as temporary:
+        temporary.write_bytes(exported.content)
+    return parity
+
+
+def _is_half(network: nn.Module, batch: Batch) -> bool:
+    tensors: list[Tensor] = [*network.parameters(), *batch[0], *batch[1].values()]
+    return any(tensor.dtype in HALF for tensor in tensors)

@@ -1,0 +1,121 @@
+"""ONNX formulas for the few torch operators that its own ones would compute with lost digits, or do not have.
+
+Runtimes compute Softplus as log(1 + e^x), which in float32 is 0 from x = -17 on, and a sum over 10,000 classes shows
+it; there is no log1p and no expm1, CumSum adds in float32, and nothing searches in sorted edges. Here each is written
+in operators that every runtime has, with the same digits as torch, for infinities and NaN as well. The
+table replaces torch's own translations during an export, in the user's network, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from onnx import TensorProto, numpy_helper
+from onnxscript import opset18
+
+__all__ = ["OPSET", "TABLE"]
+
+OPSET = 18
+op: Any = opset18
+Value = Any  # a tensor of the graph that is being written
+
+
+def log1p(self: Value) -> Value:
+    """log(u) x / (u - 1) with u = 1 + x rounded: the errors of u cancel (Kahan)."""
+    u = op.Add(self, _number(1.0, self))
+    moved = op.Sub(u, _number(1.0, self))
+    near = op.Mul(op.Log(u), op.Div(self, moved))
+    far = op.Where(op.Equal(moved, self), op.Log(u), near)  # 1 + x is exact, or x is infinite
+    return op.Where(op.Equal(moved, _number(0.0, self)), self, far)
+
+
+def expm1(self: Value) -> Value:
+    """(u - 1) x / log(u) with u = e^x rounded near 0, where the subtraction would cancel."""
+    u = op.Exp(self)
+    moved = op.Sub(u, _number(1.0, self))
+    near = op.Mul(moved, op.Div(self, op.Log(u)))
+    near = op.Where(op.Equal(moved, _number(0.0, self)), self, near)
+    return op.Where(op.Greater(op.Abs(self), _number(0.5, self)), moved, near)
+
+
+def softplus(self: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
+    """max(x, 0) + log1p(e^-|x|), exact on both sides; torch's threshold only saves time."""
+    scaled = op.Mul(self, _number(beta, self))
+    positive = op.Where(op.Less(scaled, _number(0.0, self)), _number(0.0, self), scaled)
+    return op.Div(op.Add(positive, log1p(op.Exp(op.Neg(op.Abs(scaled))))), _number(beta, self))
+
+
+def log_sigmoid(self: Value) -> Value:
+    return op.Neg(softplus(op.Neg(self)))
+
+
+def clamp(self: Value, min: float | None = None, max: float | None = None) -> Value:
+    """Comparisons, which leave NaN alone; Clip makes a number of it in some runtimes."""
+    if min is not None:
+        self = op.Where(op.Less(self, _number(min, self)), _number(min, self), self)
+    if max is not None:
+        self = op.Where(op.Greater(self, _number(max, self)), _number(max, self), self)
+    return self
+
+
+def cumsum(self: Value, dim: int, dtype: int = -1) -> Value:
+    """Summed in float64, as torch does on the host: a running sum of 10,000 float32 loses digits."""
+    if dtype != -1:
+        self = op.Cast(self, to=dtype)
+    if self.dtype != TensorProto.FLOAT:
+        return op.CumSum(self, dim)
+    return op.Cast(op.CumSum(op.Cast(self, to=TensorProto.DOUBLE), dim), to=TensorProto.FLOAT)
+
+
+def logsumexp(self: Value, dim: Sequence[int], keepdim: bool = False) -> Value:
+    """From the largest, and summed in float64; a row of -inf stays one."""
+    axes = op.Constant(value_ints=[dim] if isinstance(dim, int) else list(dim))
+    highest = op.ReduceMax(self, axes, keepdims=1)
+    highest = op.Where(op.IsInf(highest), _number(0.0, self), highest)
+    total = op.ReduceSum(op.Cast(op.Exp(op.Sub(self, highest)), to=TensorProto.DOUBLE), axes, keepdims=1)
+    found = op.Add(op.CastLike(op.Log(total), self), highest)
+    return found if keepdim else op.Squeeze(found, axes)
+
+
+def searchsorted(
+    sorted_sequence: Value,
+    self: Value,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Value:
+    """How many edges are <= (to the right: <) each entry, by halving: as many steps as the number of edges has bits."""
+    edges = int(sorted_sequence.shape[0])
+    before = op.LessOrEqual if right or side == "right" else op.Less
+    found = op.Cast(op.Less(self, self), to=TensorProto.INT64)  # zeros
+    for bit in reversed(range(edges.bit_length())):
+        further = op.Add(found, op.Constant(value_int=1 << bit))
+        place = op.Min(op.Sub(further, op.Constant(value_int=1)), op.Constant(value_int=edges - 1))
+        reached = op.And(
+            op.LessOrEqual(further, op.Constant(value_int=edges)), before(op.Gather(sorted_sequence, place), self)
+        )
+        found = op.Where(reached, further, found)
+    return found
+
+
+def _number(value: float, like: Value) -> Value:
+    """With all its digits; a number written into the graph as it is would be float32."""
+    return op.CastLike(op.Constant(value=numpy_helper.from_array(np.array(value, np.float64))), like)
+
+
+TABLE: dict[Any, Callable[..., Any]] = {
+    torch.ops.aten.clamp.default: clamp,
+    torch.ops.aten.clip.default: clamp,
+    torch.ops.aten.cumsum.default: cumsum,
+    torch.ops.aten.expm1.default: expm1,
+    torch.ops.aten.log1p.default: log1p,
+    torch.ops.aten.log_sigmoid.default: log_sigmoid,
+    torch.ops.aten.logsumexp.default: logsumexp,
+    torch.ops.aten.searchsorted.Tensor: searchsorted,
+    torch.ops.aten.softplus.default: softplus,
+}
+"""What `torch.onnx.export` is to write for these operators."""

@@ -1,0 +1,135 @@
+"""A `SlovaClassifier` as one file: its members, then the same head, map and threshold as for a network; X (N, F).
+
+Linear members (logistic regression, linear SVM, SGD, ridge, ...) become one matrix product in float64, by torch alone,
+and can be a .pt2 file too. All others are converted by skl2onnx, whose conversions are wrong in known cases (isotonic
+`CalibratedClassifierCV`, the decision function of `SVC(probability=True)`) without saying so: the comparison finds
+them. The graph takes X in float32; what a model would decide by a further digit of X, no graph can. Converted members
+that answer with probabilities do so in float32, which near one knows 1 - p to 1e-7: what follows from moving them by
+that much agrees, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from slova.export.contract import ExportError
+from slova.export.network import Job, check_and_write, exported_network
+from slova.export.parity import Bounds, Parity
+from slova.export.rows import ROWS
+from slova.sklearn import SlovaClassifier
+from slova.sklearn.members import Columns, Constant, Members
+
+__all__ = ["Linear", "LogOdds", "export_table", "thawed"]
+
+
+def export_table(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance: float | None) -> Parity:
+    """What `SlovaClassifier.export` does; without X on random rows from a normal distribution."""
+    check_is_fitted(model, "scorer_")
+    job = Job(Path(path), model.scorer_, [str(name) for name in model.classes_], float(model.reject_threshold or 0.0))
+    X = np.random.default_rng(0).normal(size=(ROWS, model.n_features_in_)) if X is None else X
+    table = _numbers(X)
+    logits = torch.as_tensor(model.members_.logits(X))
+    rounding = 2.0**-22 if model.members_.answer.method == "predict_proba" else 0.0
+    bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding)
+    return check_and_write(_exported(model.members_, table, job), {"X": table}, logits, job, bounds)
+
+
+def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
+    linear = _linear(members, table.shape[1])
+    if linear is not None:
+        return exported_network(linear, ((table,), {}), ["X"], job)
+    if job.path.suffix != ".onnx":
+        raise ExportError(f"{job.path}: only linear members can be a torch program; export to a file ending in .onnx")
+    try:
+        from slova.export.converted import converted
+    except ImportError as error:
+        raise ImportError(
+            f"exporting these members needs {error.name}: pip install onnx onnxruntime skl2onnx"
+        ) from error
+    return converted(members, LogOdds.of(members, table.numpy()), table, job)
+
+
+class Linear(nn.Module):
+    """All linear members at once; float64, as scikit-learn computes."""
+
+    coefficients: Tensor
+    intercepts: Tensor
+
+    def __init__(self, coefficients: np.ndarray, intercepts: np.ndarray) -> None:
+        super().__init__()
+        self.register_buffer("coefficients", torch.as_tensor(coefficients, dtype=torch.float64))
+        self.register_buffer("intercepts", torch.as_tensor(intercepts, dtype=torch.float64))
+
+    def forward(self, X: Tensor) -> Tensor:
+        return (X.double() @ self.coefficients.T + self.intercepts).float()
+
+
+class LogOdds(nn.Module):
+    """What converted members answer (N, K), as logits: the log-odds of probabilities, `epsilon` away from 0 and 1, and
+    of a single column f of two classes (-f, f). See `slova.sklearn.members`."""
+
+    def __init__(self, epsilon: float | None) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+
+    @classmethod
+    def of(cls, members: Members | Columns, rows: np.ndarray) -> LogOdds:
+        if members.answer.method == "decision_function":
+            return cls(None)
+        model = members.model if isinstance(members, Columns) else _trained(members)[0]
+        return cls(float(np.finfo(np.asarray(model.predict_proba(rows[:1])).dtype).eps))
+
+    def forward(self, answers: Tensor) -> Tensor:
+        if self.epsilon is not None:
+            probs = answers.double().clip(self.epsilon, 1 - self.epsilon)
+            answers = torch.log(probs) - torch.log1p(-probs)
+        return answers.float()
+
+
+def _linear(members: Members | Columns, features: int) -> Linear | None:
+    """The members as one linear layer, if that is what they are."""
+    models = [thawed(members.model)] if isinstance(members, Columns) else members.models
+    if members.answer.method != "decision_function" or not all(_is_linear(model) for model in models):
+        return None
+    parts = [_coefficients(model, features) for model in models]
+    coefficients, intercepts = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if isinstance(members, Columns) and len(coefficients) == 1:
+        coefficients, intercepts = np.vstack([-coefficients, coefficients]), np.append(-intercepts, intercepts)
+    return Linear(coefficients, intercepts)
+
+
+def _is_linear(model: Any) -> bool:
+    own = getattr(type(model), "decision_function", None)
+    return isinstance(model, Constant) or own is LinearClassifierMixin.decision_function
+
+
+def _coefficients(model: Any, features: int) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(model, Constant):
+        return np.zeros((1, features)), np.array([model.logit])
+    coefficients = model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_
+    return np.atleast_2d(coefficients), np.broadcast_to(model.intercept_, len(np.atleast_2d(coefficients)))
+
+
+def thawed(model: Any) -> Any:
+    """What a FrozenEstimator holds."""
+    return thawed(model.estimator) if isinstance(model, FrozenEstimator) else model
+
+
+def _trained(members: Members) -> list[Any]:
+    return [model for model in members.models if not isinstance(model, Constant)]
+
+
+def _numbers(X: Any) -> Tensor:
+    """The table as the graph takes it: float32."""
+    try:
+        return torch.as_tensor(np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32))
+    except (TypeError, ValueError) as error:
+        raise ExportError(f"an exported classifier takes a table of numbers: {error}") from error

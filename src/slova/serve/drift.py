@@ -1,0 +1,79 @@
+"""What has been answered: rows by confidence since the start, and the last ones beside the validation set.
+
+Confidence is counted in 100 bins of equal width. The drift is the Kolmogorov-Smirnov distance between the last rows
+and the validation set, the largest gap between their cumulative shares at an edge of a bin: 0 where they are alike, 1
+where they do not overlap. Beside it stands what chance alone exceeds in one window of 20 (of independent rows), so
+that an alarm has something to be compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slova.export.contract import BINS
+from slova.heads import NONE
+from slova.metrics.tally import bin_index
+
+__all__ = ["WINDOW", "Drift", "Watch"]
+
+WINDOW = 10_000
+ONE_IN_TWENTY = math.sqrt(-math.log(0.05 / 2) / 2)  # of the limit distribution of Kolmogorov and Smirnov
+EMPTY = -1
+
+Counts = np.ndarray[Any, Any]
+
+
+class Drift(NamedTuple):
+    distance: float
+    chance: float
+
+
+class Watch:
+    """Counts of all rows, and a ring of the last `window` of them."""
+
+    def __init__(self, validation: Counts | None = None, window: int = WINDOW) -> None:
+        self.validation = validation
+        self.rows = self.nones = 0
+        self.counts, self.total = np.zeros(BINS, np.int64), 0.0
+        self.recent = np.zeros(BINS, np.int64)
+        self.recent_nones = 0
+        self._bins, self._none = np.full(window, EMPTY, np.int8), np.zeros(window, bool)
+
+    def add(self, confidence: Counts, label: Counts) -> None:
+        """Rows that were answered; a confidence of NaN counts as 0."""
+        confidence, none = np.nan_to_num(confidence).astype(np.float64), label == NONE
+        bins = bin_index(confidence, BINS, "width")
+        self.counts += np.bincount(bins, minlength=BINS)
+        self.total += float(confidence.sum())
+        self._remember(bins[-len(self._bins) :], none[-len(self._bins) :], self.rows + len(bins))
+        self.rows, self.nones = self.rows + len(bins), self.nones + int(none.sum())
+
+    @property
+    def seen(self) -> int:
+        """Rows in the window."""
+        return min(self.rows, len(self._bins))
+
+    def drift(self) -> Drift | None:
+        if self.validation is None or not self.seen:
+            return None
+        known = self.validation.sum()
+        gap = self.recent.cumsum() / self.seen - self.validation.cumsum() / known
+        return Drift(float(np.abs(gap).max()), ONE_IN_TWENTY * math.sqrt(1 / self.seen + 1 / known))
+
+    def expected_nones(self, reject: float) -> float | None:
+        """The share of the validation set below `reject`, its bin shared evenly."""
+        if self.validation is None:
+            return None
+        edges = np.arange(BINS + 1) / BINS
+        return float(np.interp(reject, edges, np.append(0, self.validation.cumsum())) / self.validation.sum())
+
+    def _remember(self, bins: Counts, none: Counts, end: int) -> None:
+        place = np.arange(end - len(bins), end) % len(self._bins)
+        old = self._bins[place]
+        self.recent -= np.bincount(old[old != EMPTY], minlength=BINS)
+        self.recent += np.bincount(bins, minlength=BINS)
+        self.recent_nones += int(none.sum()) - int(self._none[place].sum())
+        self._bins[place], self._none[place] = bins, none

@@ -1,0 +1,67 @@
+"""A model from its file: an exported ONNX graph, or a `.slova` scorer, which takes logits and needs no ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from slova import artifact
+from slova.export.contract import Validation
+from slova.scorer import HEADS, Scorer
+from slova.serve.model import Arrays, Model, ModelError, Tensor
+
+__all__ = ["load_model", "scorer_model"]
+
+
+def load_model(path: Path, *, name: str | None = None, reject: float | None = None, threads: int = 0) -> Model:
+    """The model of this file, called after it; `reject` replaces the threshold that it was exported with; `threads`
+    are those of ONNX Runtime, 0 for as many as there are cores."""
+    model = _scorer(path) if path.suffix == ".slova" else _onnx(path, threads)
+    return replace(model, name=name or path.stem, reject=model.reject if reject is None else reject)
+
+
+def scorer_model(
+    scorer: Scorer, *, name: str = "scorer", reject: float = 0.0, names: Sequence[str] | None = None
+) -> Model:
+    """A scorer behind HTTP: logits in."""
+
+    def run(inputs: Arrays, wanted: Sequence[str]) -> Arrays:
+        outputs: Arrays = {key: np.asarray(value) for key, value in scorer.predict(inputs["logits"])._asdict().items()}
+        if "log_probs" in wanted:
+            outputs["log_probs"] = np.asarray(scorer(inputs["logits"]).log_probs)
+        return {key: outputs[key] for key in wanted}
+
+    return Model(
+        name=name,
+        platform="slova",
+        inputs=(Tensor("logits", "FP32", (-1, scorer.classes)),),
+        classes=scorer.classes,
+        run=run,
+        head=next((key for key, head in HEADS.items() if head is scorer.head), "own"),
+        names=None if names is None else tuple(names),
+        reject=reject,
+        validation=None if scorer.validation is None else np.asarray(Validation.of(scorer.validation).counts),
+    )
+
+
+def _scorer(path: Path) -> Model:
+    """A scorer, or that of a saved classifier with its names and its threshold."""
+    try:
+        tensors, meta = artifact.load(path, "scorer", "classifier")
+        scorer = Scorer.unpacked(tensors, meta)
+        return scorer_model(scorer, reject=meta.get("reject") or 0.0, names=meta.get("names"))
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise artifact.ArtifactError(f"{path} is damaged: its content is not that of a scorer ({error})") from error
+
+
+def _onnx(path: Path, threads: int) -> Model:
+    try:
+        from slova.serve.onnx_model import onnx_model
+    except ModuleNotFoundError as error:
+        raise ImportError('serving an ONNX model needs ONNX Runtime: pip install "slova[serve]"') from error
+    return onnx_model(path, threads)

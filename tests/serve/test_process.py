@@ -1,0 +1,209 @@
+"""`slova serve` as a process: it starts, says where, ends well, and what keeps it from starting is one sentence."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+
+from slova.cli import main
+from slova.cli.serve import _announce as announce
+
+GOOD = json.dumps({"inputs": [[4.0, -4.0, -5.0]]})
+
+
+@pytest.fixture
+def saved(scorer, tmp_path):
+    scorer.save(tmp_path / "map.slova")
+    return tmp_path / "map.slova"
+
+
+@contextmanager
+def started(*words, env=None):
+    """A process and its port; killed if the test forgets it."""
+    command = [sys.executable, "-m", "slova", "serve", *map(str, words), "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
+    try:
+        line = process.stderr.readline()
+        yield process, int(re.search(r"on http://127.0.0.1:(\d+)", line)[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(port, method="POST", path="/predict", body=GOOD, headers=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request(method, path, body, headers or {})
+    answer = connection.getresponse()
+    found = answer.status, json.loads(answer.read())
+    connection.close()
+    return found
+
+
+def test_a_request_in_flight_is_answered_and_no_new_one_is_taken(saved, scorer):
+    with started(saved, "--batch-wait", "1000") as (process, port):
+        idle = socket.create_connection(("127.0.0.1", port))
+        found = []
+        asking = threading.Thread(target=lambda: found.append(ask(port)))
+        asking.start()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.4)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        asking.join(10)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == "stopped\n"
+        idle.close()
+    status, answers = found[0]
+    assert status == 200
+    expected = scorer.predict(np.array([[4.0, -4.0, -5.0]], np.float32))
+    assert answers[0]["confidence"] == pytest.approx(float(expected.confidence[0]), abs=1e-5)
+
+
+@pytest.mark.parametrize("source", ["file", "environment"])
+def test_the_token_comes_from_a_file_or_the_environment(saved, tmp_path, source):
+    (tmp_path / "token").write_text("s3cret\n")
+    words = ["--token-file", tmp_path / "token"] if source == "file" else []
+    with started(saved, *words, "--name", "trees", env={"SLOVA_TOKEN": "s3cret"}) as (_, port):
+        assert ask(port)[0] == 401
+        token = {"Authorization": "Bearer s3cret"}
+        assert ask(port, headers=token)[0] == 200
+        assert ask(port, "GET", "/v2/models/trees", None, token)[1]["platform"] == "slova"
+        assert ask(port, "GET", "/v2/health/live", None)[0] == 200
+
+
+def test_an_exported_model_is_served_with_its_names_and_threshold(graph):
+    path = graph(metadata={"names": json.dumps(["ash", "elm", "oak"])}, reject=0.5)
+    with started(path) as (process, port):
+        status, answers = ask(port, body=json.dumps({"inputs": [[9, 0, 0, 0], [0, 0, 0, 0]]}))
+        assert status == 200
+        assert [row["label"] in ("ash", "elm", "oak", None) for row in answers] == [True, True]
+        assert answers[1]["label"] is None
+        described = ask(port, "GET", "/predict", None)[1]
+        assert (described["names"], described["reject"]) == (["ash", "elm", "oak"], 0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+
+
+def error(*words) -> str:
+    """The sentence that the command ends with."""
+    result = CliRunner().invoke(main, ["serve", *map(str, words), "--port", "0"])
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, result.stdout, len(lines)) == (2, "", 1), (result.output, result.exception)
+    return lines[0].removeprefix("slova: error: ")
+
+
+def test_a_port_in_use_is_said_to_be(saved):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(main, ["serve", str(saved), "--port", str(port)])
+    assert result.exit_code == 2
+    sentence = f"slova: error: port {port} of 127.0.0.1 is in use: choose another one with --port\n"
+    assert result.stderr == sentence
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.7"])
+def test_an_address_that_is_not_ours_is_named(saved, host):
+    assert error(saved, "--host", host).startswith(f"{host} port 0 cannot be listened on: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("missing.onnx", None, "missing.onnx cannot be read: No such file or directory"),
+        ("missing.slova", None, "missing.slova cannot be read: No such file or directory"),
+        ("empty.onnx", b"", "empty.onnx is not a readable ONNX model: "),
+        ("text.onnx", b"hello", "text.onnx is not a readable ONNX model: "),
+        ("text.txt", b"hello", "text.txt is not a readable ONNX model: "),
+        ("text.slova", b"hello, this is no scorer", "text.slova is not a slova file"),
+    ],
+)
+def test_a_file_that_is_no_model_is_named_with_its_fault(tmp_path, monkeypatch, name, content, sentence):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert error(name).startswith(sentence)
+
+
+def other(outputs):
+    names = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4]) for name in outputs]
+    nodes = [helper.make_node("Identity", ["x"], [name]) for name in outputs]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])]
+    model = helper.make_model(helper.make_graph(nodes, "g", inputs, names), ir_version=10)
+    model.opset_import[0].version = 18
+    return model
+
+
+def test_a_graph_of_somebody_else_is_refused(tmp_path, graph):
+    onnx.save(other(["y"]), tmp_path / "theirs.onnx")
+    assert "theirs.onnx was not exported by slova" in error(tmp_path / "theirs.onnx")
+    model = other(["label", "confidence"])
+    for key, value in {"version": "1", "classes": "4", "head": "slova", "reject": "0"}.items():
+        model.metadata_props.add(key=f"slova.{key}", value=value)
+    onnx.save(model, tmp_path / "half.onnx")
+    assert error(tmp_path / "half.onnx").endswith(
+        "has the outputs label, confidence; wanted label, confidence, none, several, log_probs"
+    )
+    sentence = error(graph("fixed.onnx", rows=5))
+    assert sentence.endswith("takes features of shape [5, 4]; wanted a first axis of any number of rows")
+    assert "takes features as tensor(string); only numbers" in error(graph("text.onnx", kind=TensorProto.STRING))
+    assert "gives log_probs (2, 3) for 2 rows, and says that it has 5 classes" in error(graph(metadata={"classes": 5}))
+    assert "3 classes" in error(graph(metadata={"names": '["a", "b"]'}))
+    assert "is damaged" in error(graph(metadata={"classes": "many"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b" \n", "is empty"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"two words", "the token has spaces, or characters that no HTTP header can carry"),
+    ],
+)  # fmt: skip
+def test_a_bad_token_file_is_refused(saved, tmp_path, content, sentence):
+    if content is not None:
+        (tmp_path / "token").write_bytes(content)
+    assert error(saved, "--token-file", tmp_path / "token").endswith(sentence)
+
+
+def test_the_missing_extra_is_named(saved, graph):
+    code = "import sys; sys.modules[{!r}] = None; from slova.cli import main; main(['serve', {!r}])"
+    for module, path in (("fastapi", saved), ("prometheus_client", saved), ("onnxruntime", graph())):
+        done = subprocess.run([sys.executable, "-c", code.format(module, str(path))], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr.endswith('pip install "slova[serve]"\n')
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_scorer_needs_no_onnx_runtime_and_no_torch(saved):
+    code = (
+        "import sys; sys.modules['onnxruntime'] = sys.modules['torch'] = None; from pathlib import Path;"
+        "from slova.serve import application, load_model; application(load_model(Path({!r}))); print('served')"
+    )
+    done = subprocess.run([sys.executable, "-c", code.format(str(saved))], capture_output=True, text=True)
+    assert done.stdout == "served\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "warned"),
+    [("127.0.0.1", None, False), ("::1", None, False), ("0.0.0.0", None, True), ("0.0.0.0", "s3cret", False)],
+)
+def test_whoever_serves_the_world_without_a_token_is_warned(capsys, host, token, warned):
+    announce("map", host, 8000, token)
+    said = capsys.readouterr().err
+    assert said.startswith(f"slova: warning: whoever reaches {host} is answered") == warned
+    assert f"serving map on http://{'[::1]' if host == '::1' else host}:8000, Ctrl+C" in said
