@@ -52,18 +52,18 @@ def test_snippets_run(snippet, tmp_path, monkeypatch):
 def test_the_commands_of_the_readme_run(tmp_path):
     readme = (ROOT / "README.md").read_text()
     commands = [line for line in readme.splitlines() if line.startswith("slova ")]
-    assert len(commands) == 3
+    assert len(commands) == 4
     generator = np.random.default_rng(0)
-    for name in ("val", "test"):
+    for name in ("val", "test", "other"):
         labels = generator.integers(0, 3, 2000)
         logits = generator.normal(-3, 1, (2000, 3))
         logits[np.arange(2000), labels] += generator.normal(5, 3, 2000)
         np.savez(tmp_path / f"{name}.npz", logits=logits.astype(np.float32), labels=labels)
     for command in commands:
-        words = [sys.executable, "-m", "slova", *shlex.split(command)[1:]]
+        words = [sys.executable, "-m", "slova", *shlex.split(command, comments=True)[1:]]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
         assert done.returncode == 0, done.stderr
-    assert {"map.slova", "answers.csv"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"map.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_reference_is_what_the_docstrings_say():

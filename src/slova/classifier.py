@@ -6,6 +6,7 @@ such as a DataLoader; with labels where a fit needs them, as the last of a tuple
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -46,6 +47,7 @@ class Classifier(nn.Module):
         self.network = network
         self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
+        self.example: Any = None  # what the network took in when it was fitted, as tensors of no rows
         self._plain = scorer
         self.parts = nn.ModuleDict(
             {part: MapModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
@@ -72,14 +74,16 @@ class Classifier(nn.Module):
         is added unless asked. `head`, `calibrate` and `rescale` as in `Scorer.fit`. A progress bar shows on a terminal;
         `progress` forces it on or off.
         """
-        logits, labels = _collect(network, validation, batch_size, progress)
+        logits, labels, example = _collect(network, validation, batch_size, progress)
         if none_inputs is not None:
-            more, _ = _collect(network, none_inputs, batch_size, progress, labelled=False)
+            more, *_ = _collect(network, none_inputs, batch_size, progress, labelled=False)
             logits, labels = torch.cat([logits, more]), torch.cat([labels, torch.full((len(more),), NONE)])
         scorer = Scorer.fit(logits, labels, head=head, calibrate=calibrate, rescale=rescale)
         if head is read_slova and not rescale:
             _warn_if_softmax(logits.numpy(), labels.numpy())
-        return cls(network, scorer, names=names)
+        classifier = cls(network, scorer, names=names)
+        classifier.example = example
+        return classifier
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
         return self._scorer()(logits_of(self.network(*inputs, **named)))
@@ -123,6 +127,18 @@ class Classifier(nn.Module):
         tensors |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
         artifact.save(path, "classifier", tensors, {**meta, "names": self.names, "reject": self.reject})
 
+    def export(
+        self, path: str | Path, inputs: Any = None, *, reject: float | None = None, tolerance: float | None = None
+    ) -> Any:
+        """Network, head, map and threshold as one file: .onnx for ONNX runtimes, .pt2 for `torch.export.load`.
+
+        It is compared with this classifier on `inputs`, as for `predict`, or on random ones of the shape seen in `fit`,
+        and written only if every answer is within `tolerance` (`slova.export.Parity`, which is given back).
+        """
+        export = importlib.import_module("slova.export.network").export_classifier
+        with _evaluating(self):
+            return export(self, path, inputs, reject=reject, tolerance=tolerance)
+
     @classmethod
     def load(cls, path: str | Path, network: nn.Module) -> Classifier:
         """The classifier that was saved; its weights go into `network`, which must have the same architecture."""
@@ -165,15 +181,19 @@ class _evaluating:
 
 def _collect(
     network: nn.Module, source: Any, batch_size: int, progress: bool | None, *, labelled: bool = True
-) -> tuple[Tensor, Tensor]:
-    """Logits and labels of a data source, on the host."""
+) -> tuple[Tensor, Tensor, Any]:
+    """Logits and labels of a data source, on the host, and its inputs without their rows."""
     with _evaluating(network):
         stream = shown(batches(source, batch_size, _device(network), labelled=labelled), progress, "fit")
-        seen = [(_forward(network, batch).float().cpu(), labels) for batch, labels in stream]
+        seen = [(_forward(network, batch).float().cpu(), labels, _no_rows(batch)) for batch, labels in stream]
     if not seen:
         raise ValueError("there are no rows to fit on")
-    logits = torch.cat([logits for logits, _ in seen])
-    return logits, torch.cat([labels.cpu() for _, labels in seen]) if labelled else torch.empty(0)
+    logits = torch.cat([logits for logits, *_ in seen])
+    return logits, torch.cat([labels.cpu() for _, labels, _ in seen]) if labelled else torch.empty(0), seen[0][2]
+
+
+def _no_rows(batch: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+    return tuple(part[:0].cpu() for part in batch[0]), {name: part[:0].cpu() for name, part in batch[1].items()}
 
 
 def _forward(network: nn.Module, batch: tuple[tuple[Any, ...], dict[str, Any]]) -> Tensor:

@@ -61,10 +61,13 @@ def read_slova(logits: Array) -> Readout:
 
 
 def log_softmax(logits: Array) -> Array:
-    """log of softmax: what SLOVA becomes once it is known that exactly one class says yes."""
+    """log of softmax: what SLOVA becomes once it is known that exactly one class says yes. Taken from the top class, so
+    that a probability near one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top))."""
     logits, ops = floating(logits, "logits")
-    shifted = ops.minus(logits, ops.top(logits)[0])
-    return shifted - ops.logsumexp(shifted)[..., None]
+    top, index = ops.top(logits)
+    shifted = ops.minus(logits, top)
+    rival_odds = ops.exp(ops.put(shifted, index, ops.full(top, -float("inf"))))
+    return shifted - ops.log1p(rival_odds.sum(-1))[..., None]
 
 
 def log_ova(logits: Array) -> Array:

@@ -7,6 +7,7 @@ The order of things, the same for files of logits, torch modules and scikit-lear
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,6 +121,10 @@ class Scorer:
         """From its own file, or out of a saved classifier, whose network is left alone."""
         return cls.unpacked(*artifact.load(path, "scorer", "classifier"))
 
+    def export(self, path: str | Path, **options: Any) -> Any:
+        """The answers to logits as one .onnx or .pt2 file, with the options of `slova.export.network.export_scorer`."""
+        return importlib.import_module("slova.export.network").export_scorer(self, path, **options)
+
     def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and JSON, for an artifact."""
         names = [name for name, head in HEADS.items() if head is self.head]
@@ -168,7 +173,7 @@ class Scorer:
             )
         log_probs, log_none = self.head(logits)
         ops = of(log_probs)
-        index = ops.top(log_probs)[1]
+        index = ops.top(logits if self.head in HEADS.values() else log_probs)[1]  # log_probs may tie by rounding
         calibrated = log_probs if self.map is None else self.map(log_probs)
         return Top(index[..., 0], ops.take(calibrated, index)[..., 0], log_none)
 

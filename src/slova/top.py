@@ -35,7 +35,8 @@ def by_pieces(function: Callable[[Array], tuple[Array, ...]], logits: Array) -> 
     """What a function of logits (..., K) says of each row (...), large arrays on the host taken a piece at a time."""
     logits, ops = floating(logits, "logits")
     on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
-    if not on_host or int(np.prod(logits.shape)) <= 2 * PIECE:
+    known = all(isinstance(size, int) for size in logits.shape)  # while a program is traced, its batch has no size yet
+    if not on_host or not known or int(np.prod(logits.shape)) <= 2 * PIECE:
         return function(logits)
     flat, rows = logits.reshape(-1, logits.shape[-1]), max(1, PIECE // logits.shape[-1])
     pieces = [function(flat[first : first + rows]) for first in range(0, len(flat), rows)]

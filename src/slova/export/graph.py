@@ -12,18 +12,18 @@ from torch.export import ExportedProgram
 from slova.backend import to_numpy
 from slova.export.contract import OUTPUTS, ExportError, Metadata
 from slova.export.operators import OPSET, TABLE
-from slova.export.program import Batch, Exported, quiet, sentence, shapes
+from slova.export.program import Exported, quiet, sentence, shapes
 
 __all__ = ["Session", "graphed"]
 
 
-def graphed(program: ExportedProgram, batch: Batch, names: list[str], metadata: Metadata) -> Exported:
+def graphed(program: ExportedProgram, names: list[str], metadata: Metadata) -> Exported:
     """The graph with its metadata, all in one piece."""
     try:
         with quiet():
             found = torch.onnx.export(
                 program, dynamo=True, external_data=False, opset_version=OPSET, custom_translation_table=TABLE,
-                input_names=names, output_names=list(OUTPUTS), dynamic_shapes=shapes(batch), verbose=False,
+                input_names=names, output_names=list(OUTPUTS), dynamic_shapes=shapes(tuple(names)), verbose=False,
             )  # fmt: skip
         assert found is not None
         parts: list[Any] = [found.model, found.model.graph, *found.model.graph.all_nodes()]

@@ -95,15 +95,16 @@ def export_network(network: nn.Module, batch: Batch, names: list[str], job: Job,
 
 
 def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Job) -> Exported:
-    program = traced(Answers(network, job.scorer, job.reject), batch)
+    inputs = (*batch[0], *batch[1].values())
+    program = traced(Answers(network, job.scorer, job.reject, list(batch[1])), inputs)
     if job.path.suffix == ".pt2":
-        return archived(program, batch, names, job.metadata(None))
+        return archived(program, names, job.metadata(None))
     try:
         from slova.export.graph import graphed
         from slova.export.operators import OPSET
     except ImportError as error:
         raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
-    return graphed(program, batch, names, job.metadata(OPSET))
+    return graphed(program, names, job.metadata(OPSET))
 
 
 def check_and_write(exported: Exported, inputs: dict[str, Tensor], logits: Tensor, job: Job, bounds: Bounds) -> Parity:

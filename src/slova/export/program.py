@@ -8,7 +8,7 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -33,29 +33,29 @@ class Exported(NamedTuple):
 
 class Answers(nn.Module):
     """The five outputs of an exported classifier: what `Scorer.predict` says, and the log-probabilities of all
-    classes."""
+    classes. The last inputs are those that the network takes by these names."""
 
-    def __init__(self, network: nn.Module, scorer: Scorer, reject: float) -> None:
+    def __init__(self, network: nn.Module, scorer: Scorer, reject: float, names: Sequence[str] = ()) -> None:
         super().__init__()
-        self.network, self.scorer, self.reject = network, scorer, reject
+        self.network, self.scorer, self.reject, self.names = network, scorer, reject, tuple(names)
 
-    def forward(self, *inputs: Any, **named: Any) -> tuple[Tensor, ...]:
-        logits = logits_of(self.network(*inputs, **named))
+    def forward(self, *inputs: Any) -> tuple[Tensor, ...]:
+        first = len(inputs) - len(self.names)
+        logits = logits_of(self.network(*inputs[:first], **dict(zip(self.names, inputs[first:], strict=True))))
         label, *probs = self.scorer.predict(logits, reject=self.reject)
         return (label, *(prob.float() for prob in probs), self.scorer(logits).log_probs.float())
 
 
-def traced(answers: Answers, batch: Batch) -> ExportedProgram:
+def traced(answers: Answers, inputs: tuple[Any, ...]) -> ExportedProgram:
     """The program for any number of rows."""
-    inputs, named = batch
     try:
         with quiet():
-            return torch.export.export(answers, inputs, named, dynamic_shapes=shapes(batch), strict=False)
+            return torch.export.export(answers, inputs, dynamic_shapes=shapes(inputs), strict=False)
     except Exception as error:  # whatever the network's code meets while it is traced
         raise ExportError(f"torch.export cannot trace the network: {sentence(error)}") from error
 
 
-def archived(program: ExportedProgram, batch: Batch, names: list[str], metadata: Metadata) -> Exported:
+def archived(program: ExportedProgram, names: list[str], metadata: Metadata) -> Exported:
     """As an archive for `torch.export.load`; the rows it was traced with, and where the code lay on the disk, are
     nobody's business and stay out of it."""
     buffer = io.BytesIO()
@@ -67,9 +67,8 @@ def archived(program: ExportedProgram, batch: Batch, names: list[str], metadata:
         module = torch.export.load(io.BytesIO(buffer.getvalue())).module()
 
     def answer(inputs: dict[str, Tensor]) -> tuple[Any, ...]:
-        positional = [inputs[name] for name in names[: len(batch[0])]]
         with torch.no_grad():
-            return tuple(module(*positional, **{name: inputs[name] for name in batch[1]}))
+            return tuple(module(*(inputs[name] for name in names)))
 
     return Exported(buffer.getvalue(), answer)
 
@@ -82,13 +81,9 @@ def input_names(network: nn.Module, batch: Batch) -> list[str]:
     return [*[*own, *more][: len(batch[0])], *batch[1]]
 
 
-def shapes(batch: Batch) -> dict[str, Any]:
+def shapes(inputs: tuple[Any, ...]) -> dict[str, Any]:
     """The first axis of each input is the batch, of any length."""
-    axis = {0: torch.export.Dim("batch")}
-    inputs, named = batch
-    return ({"inputs": tuple(axis for _ in inputs)} if inputs else {}) | (
-        {"named": dict.fromkeys(named, axis)} if named else {}
-    )
+    return {"inputs": tuple({0: torch.export.Dim("batch")} for _ in inputs)}
 
 
 def sentence(error: Exception) -> str:

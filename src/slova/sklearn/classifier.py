@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -133,6 +135,15 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def none_proba(self, X: Any) -> Probs:
         """P(none of the classes) (N,); calibrated where rows labelled `none_label` were there to fit it."""
         return np.asarray(self._prediction(X).none)
+
+    def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Any:
+        """Members, head, map and threshold as one .onnx file (.pt2 too for linear members) from X to label, confidence,
+        none, several and log_probs; labels are places in `classes_`, and -1.
+
+        It is compared with this classifier on X, or on random rows, and written only if every answer is within
+        `tolerance` (`slova.export.Parity`, which is given back). Linear members need torch, others skl2onnx, too.
+        """
+        return importlib.import_module("slova.export.table").export_table(self, path, X, tolerance=tolerance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

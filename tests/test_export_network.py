@@ -1,0 +1,145 @@
+"""`Classifier.export`: the whole classifier in a file answers like `Classifier.predict`, or there is no file."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+from slova import NONE, Classifier, ExponentialCalibration, Scorer, TemperatureScaling
+from slova.export import OUTPUTS, ExportError, metadata
+
+MAP = ExponentialCalibration([0.5, 3.0], [0.6, 0.3])
+
+
+def images(rows: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(rows, 3, 8, 8, generator=torch.Generator().manual_seed(seed))
+
+
+def convolution() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.5), nn.Flatten(), nn.Linear(288, 4)
+    )
+
+
+def run(path, **inputs) -> dict[str, np.ndarray]:
+    if path.suffix == ".pt2":
+        tensors = {name: torch.as_tensor(value) for name, value in inputs.items()}
+        found = torch.export.load(path).module()(*tensors.values())
+        return {name: value.detach().numpy() for name, value in zip(OUTPUTS, found, strict=True)}
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return dict(zip(OUTPUTS, session.run(None, inputs), strict=True))
+
+
+def assert_like_predict(found, classifier: Classifier, inputs, *, within: float = 1e-5) -> None:
+    wanted = classifier.predict(inputs)
+    for name, value in zip(OUTPUTS, wanted, strict=False):
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=within, err_msg=name)
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
+def test_a_network_in_training_is_exported_as_it_predicts(suffix, tmp_path):
+    classifier = Classifier(convolution().train(), Scorer(classes=4, map=MAP), reject=0.15)
+    parity = classifier.export(tmp_path / f"model{suffix}", images(20))
+    assert parity.rows == 20
+    assert classifier.network.training
+    assert classifier.network[3].training
+    found = run(tmp_path / f"model{suffix}", input=images(33, 1).numpy())
+    assert_like_predict(found, classifier, images(33, 1))
+    assert {NONE} < set(found["label"].tolist())
+
+
+def test_after_a_fit_no_inputs_are_needed(tmp_path):
+    rows = images(300)
+    classifier = Classifier.fit(convolution(), (rows, torch.arange(300) % 4), names=list("abcd"), rescale=True)
+    assert [part.shape for part in classifier.example[0]] == [(0, 3, 8, 8)]
+    classifier.export(tmp_path / "model.onnx", reject=0.2)
+    found = metadata(tmp_path / "model.onnx")
+    assert (found.names, found.reject, sum(found.validation.counts)) == (("a", "b", "c", "d"), 0.2, 300)
+    answers = classifier.predict(rows, reject=0.2)
+    table = np.array([*"abcd", None], dtype=object)
+    assert (table[run(tmp_path / "model.onnx", input=rows.numpy())["label"]] == answers.label).all()
+
+
+def test_a_network_that_begins_with_a_linear_layer_needs_none_either(tmp_path):
+    classifier = Classifier(nn.Sequential(nn.Linear(6, 3)), Scorer(classes=3))
+    classifier.export(tmp_path / "model.onnx")
+    rows = torch.randn(5, 6)
+    assert_like_predict(run(tmp_path / "model.onnx", input=rows.numpy()), classifier, rows)
+
+
+class Two(nn.Module):
+    """Takes two inputs and gives a dict, as language models do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.output = nn.Embedding(9, 8), nn.Linear(8, 3)
+
+    def forward(self, words: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"logits": self.output((self.embedding(words) * mask[..., None]).mean(1))}
+
+
+def test_inputs_by_name_keep_their_names(tmp_path):
+    torch.manual_seed(0)
+    classifier = Classifier(Two(), Scorer(classes=3, map=TemperatureScaling(0.3)))
+    named = {"mask": torch.rand(12, 5).round(), "words": torch.randint(0, 9, (12, 5))}
+    classifier.export(tmp_path / "model.onnx", named)
+    rows = {"words": torch.randint(0, 9, (4, 5)), "mask": torch.rand(4, 5).round()}
+    found = run(tmp_path / "model.onnx", **{name: value.numpy() for name, value in rows.items()})
+    assert_like_predict(found, classifier, rows)
+    classifier.export(tmp_path / "model.pt2", (*rows.values(), torch.zeros(4)))  # labels come last, and are dropped
+    assert_like_predict(run(tmp_path / "model.pt2", **rows), classifier, rows)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_other_precisions_keep_their_stated_bound(dtype, tmp_path):
+    layers = convolution() if dtype == torch.float16 else nn.Sequential(nn.Flatten(), nn.Linear(192, 4))
+    classifier = Classifier(layers.to(dtype), Scorer(classes=4, map=MAP))  # there is no convolution in float64
+    parity = classifier.export(tmp_path / "model.onnx", images(64).to(dtype))
+    assert parity.tolerance == (1e-2 if dtype == torch.float16 else 1e-5)
+    found = run(tmp_path / "model.onnx", input=images(50, 1).to(dtype).numpy())
+    assert found["confidence"].dtype == np.float32
+    assert_like_predict(found, classifier, images(50, 1).to(dtype), within=parity.tolerance)
+
+
+class Branches(nn.Module):
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows if rows.sum() > 0 else -rows
+
+
+class Remembers(nn.Module):
+    """Bakes the size of the batch into its program."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows.reshape(16, 3) * 1.0
+
+
+class Random(nn.Module):
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows + torch.rand_like(rows)
+
+
+@pytest.mark.parametrize(
+    ("network", "error"),
+    [
+        (Branches(), "torch.export cannot trace the network"),
+        (Remembers(), "torch.export cannot trace the network"),
+        (Random(), "does not answer like this one"),
+        (nn.Flatten(0), "do not have the 3 classes"),
+        (nn.Linear(3, 4), "do not have the 3 classes of this scorer"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_a_network_that_cannot_be_exported_is_one_sentence_and_no_file(network, error, tmp_path):
+    with pytest.raises(ValueError, match=error) as failed:
+        Classifier(network, Scorer(classes=3)).export(tmp_path / "model.onnx", torch.randn(16, 3))
+    assert "\n" not in str(failed.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_network_takes_must_be_known(tmp_path):
+    with pytest.raises(ExportError, match="give a few rows, as for predict"):
+        Classifier(convolution(), Scorer(classes=4)).export(tmp_path / "model.onnx")
+    with pytest.raises(ExportError, match="there are no inputs"):
+        Classifier(convolution(), Scorer(classes=4)).export(tmp_path / "model.onnx", [])

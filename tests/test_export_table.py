@@ -1,0 +1,120 @@
+"""`SlovaClassifier.export`: members and calibration in one graph, or a sentence that says why there is none."""
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from slova.export import OUTPUTS, ExportError, metadata
+from slova.sklearn import SlovaClassifier
+
+TABLE, PLACES = load_iris(return_X_y=True)
+TABLE = TABLE.astype(np.float32)
+SPECIES = np.array(["setosa", "versicolor", "virginica"])[PLACES]
+TWO = PLACES > 0
+
+
+def fitted(estimator, rows=slice(None), names=SPECIES) -> SlovaClassifier:
+    model = SlovaClassifier(estimator, cv=3, reject_threshold=0.6, none_label="unknown")
+    return model.fit(TABLE[rows], names[rows])
+
+
+def run(path) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return dict(zip(OUTPUTS, session.run(None, {"X": TABLE}), strict=True))
+
+
+def assert_like_predict(found: dict[str, np.ndarray], model: SlovaClassifier) -> None:
+    names = np.append(model.classes_, model.none_label)
+    assert (names[found["label"]] == model.predict(TABLE)).all()
+    np.testing.assert_allclose(found["confidence"], model.confidence(TABLE), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found["none"], model.none_proba(TABLE), rtol=0, atol=1e-5)
+
+
+LOGISTIC = LogisticRegression(max_iter=500)
+MODELS = {
+    "linear, log-odds": lambda: fitted(LOGISTIC),
+    "linear, any scale": lambda: fitted(LinearSVC()),
+    "boosting": lambda: fitted(GradientBoostingClassifier(n_estimators=5)),
+    "forest, of 0 and 1": lambda: fitted(RandomForestClassifier(5, max_depth=3, random_state=0)),
+    "pipeline": lambda: fitted(make_pipeline(StandardScaler(), LOGISTIC)),
+    "kernel": lambda: fitted(SVC()),
+    "prefit": lambda: fitted(FrozenEstimator(GaussianNB().fit(TABLE, SPECIES))),
+    "prefit, linear": lambda: fitted(FrozenEstimator(LOGISTIC.fit(TABLE, SPECIES))),
+    "prefit, one column": lambda: fitted(FrozenEstimator(SVC().fit(TABLE[TWO], SPECIES[TWO])), TWO),
+}
+
+
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_graph_answers_like_the_model(name, tmp_path):
+    model = MODELS[name]()
+    parity = model.export(tmp_path / "model.onnx", TABLE)
+    assert parity.rows == 150
+    assert_like_predict(run(tmp_path / "model.onnx"), model)
+    found = metadata(tmp_path / "model.onnx")
+    assert (found.names, found.reject) == (tuple(model.classes_), 0.6)
+
+
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+def test_a_class_without_rows_in_training_is_exported_too(tmp_path):
+    """Its member answers alike whatever the row: beside linear members, and beside converted ones."""
+    for estimator in (LOGISTIC, GaussianNB()):
+        model = fitted(estimator)
+        constant = fitted(estimator, names=np.where(PLACES == 2, "unknown", SPECIES))
+        model.members_.models[2] = type(model.members_).__module__ and _constant(-2.0)
+        model.export(tmp_path / "model.onnx", TABLE)
+        assert_like_predict(run(tmp_path / "model.onnx"), model)
+        assert len(constant.classes_) == 2
+
+
+def _constant(logit: float):
+    from slova.sklearn.members import Constant
+
+    return Constant(logit)
+
+
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
+    model = fitted(LOGISTIC)
+    model.export(tmp_path / "model.pt2")
+    found = torch.export.load(tmp_path / "model.pt2").module()(torch.as_tensor(TABLE))
+    assert_like_predict({name: value.numpy() for name, value in zip(OUTPUTS, found, strict=True)}, model)
+    with pytest.raises(ExportError, match="only linear members can be a torch program"):
+        fitted(GaussianNB()).export(tmp_path / "other.pt2", TABLE)
+
+
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3), FrozenEstimator(SVC(probability=True))],
+    ids=["isotonic calibration", "scores of an SVC with probabilities"],
+)
+def test_a_conversion_that_is_silently_wrong_is_found_out(estimator, tmp_path):
+    if isinstance(estimator, FrozenEstimator):
+        estimator.estimator.fit(TABLE, SPECIES)
+    with pytest.raises(ExportError, match="does not answer like this one"):
+        fitted(estimator).export(tmp_path / "model.onnx", TABLE)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Odd(GaussianNB):
+    """A model of the user's own, which skl2onnx does not know."""
+
+
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+def test_what_cannot_be_converted_is_one_sentence(tmp_path):
+    with pytest.raises(ExportError, match="skl2onnx cannot convert Odd"):
+        fitted(Odd()).export(tmp_path / "model.onnx", TABLE)
+    with pytest.raises(ExportError, match="takes a table of numbers"):
+        fitted(LOGISTIC).export(tmp_path / "model.onnx", [["a"] * 4])
+    assert list(tmp_path.iterdir()) == []
