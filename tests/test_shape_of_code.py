@@ -23,7 +23,7 @@ LAYERS = [
     ["batches"],
     ["promise"],
     ["scorer"],
-    ["classifier"],
+    ["classifier", "multilabel", "retrofit"],
     ["sklearn"],
     ["tables"],
     ["export"],

@@ -45,7 +45,7 @@ def test_a_file_is_at_most_60_lines_and_says_on_top_whose_method_it_holds(path):
 
 
 def test_every_file_is_a_method_of_its_name_and_methods_lists_them_all():
-    assert {path.stem for path in FILES} | {"acet_short", "slova_none_raw"} == set(methods())
+    assert {path.stem for path in FILES} | {"acet_short", "slova_none_raw", "retrofit_noise"} == set(methods())
     assert all(type(method) is Method and method.name == name for name, method in methods().items())
 
 
@@ -111,7 +111,19 @@ def test_the_head_turns_logits_into_a_readout_that_prefers_the_largest(name):
     assert (found.log_probs.argmax(-1) == logits.argmax(-1)).all()
 
 
-SOFTMAX = {"softmax", "temperature", "react", "ensemble", "energy", "max_logit", "knn", "mahalanobis", "vim"}
+SOFTMAX = {
+    "softmax",
+    "temperature",
+    "react",
+    "ensemble",
+    "energy",
+    "max_logit",
+    "knn",
+    "mahalanobis",
+    "vim",
+    "retrofit",
+    "retrofit_noise",
+}
 OVA = {"ova", "slova_raw", "slova", "slova_clean"}
 NONES = {"slova_none", "slova_none_raw"}
 

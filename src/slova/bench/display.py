@@ -55,6 +55,8 @@ METHODS = {
     "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
     "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, "s", _BOTH),
     "slova_none": Look("SLOVA, NONE in training", _WINE, "o"),
+    "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),
+    "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, "d", _DOT),
     "energy": Look("Energy", _BLACK, "1", _DOT),
     "max_logit": Look("Max logit", _BLACK, "2", _DASH),
     "knn": Look("Nearest neighbours", _BLACK, "3", _BOTH),

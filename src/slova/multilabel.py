@@ -1,0 +1,177 @@
+"""Several labels at a time: the likeliest set of labels, and the probability that it is exactly right (Remark 3.1).
+
+logits (N, K), one yes/no answer a label, and targets (N, K) of zeros and ones. The likeliest set is {k: p_k >= 1/2}, a
+row of booleans, and P(exactly this set) = prod_k max(p_k, 1 - p_k), as if labels were independent given the input. They
+are not, so the probability of the set is calibrated on validation data, by a sum of powers, as for one label. Before
+that each label can be calibrated by itself, by a scale and an offset of its own, which moves the sets as well.
+
+    scorer = SetScorer.fit(validation_logits, validation_targets)
+    sets, confidence, probs = scorer.predict(logits)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slova.backend import Array, floating, to_numpy
+from slova.calibration import AffineCalibration, ExponentialCalibration, Map
+from slova.heads import NONE, log_multilabel, log_ova
+from slova.metrics import Selection
+from slova.metrics.door import confidence_column
+from slova.metrics.tally import Tally
+from slova.promise import threshold_for
+
+__all__ = ["LabelCalibration", "SetPrediction", "SetScorer", "hamming", "set_ece", "set_nll", "subset_accuracy"]
+
+RARE = 10  # rows with, or without, a label below which it takes the map that all labels have in common
+
+Bools = NDArray[np.bool_]
+
+
+class SetPrediction(NamedTuple):
+    """The likeliest set of labels (N, K) as booleans, the calibrated probability that it is exactly right (N,), and
+    that each label is in it (N, K)."""
+
+    sets: Array
+    confidence: Array
+    probs: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCalibration:
+    """f_k -> scale_k f_k + offset_k: every label by itself."""
+
+    scale: Array
+    offset: Array
+
+    def __post_init__(self) -> None:
+        scale, offset = np.asarray(self.scale, np.float64), np.asarray(self.offset, np.float64)
+        if scale.ndim != 1 or scale.shape != offset.shape or not (scale > 0).all() or not np.isfinite(offset).all():
+            raise ValueError(f"wanted a positive scale and a finite offset a label, got {self.scale} and {self.offset}")
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "offset", offset)
+
+    def __call__(self, logits: Array) -> Array:
+        logits, ops = floating(logits, "logits")
+        if logits.shape[-1] != len(self.scale):
+            raise ValueError(f"logits {tuple(logits.shape)} do not have the {len(self.scale)} labels of this map")
+        return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
+
+    @classmethod
+    def fit(cls, logits: Array, targets: Array) -> LabelCalibration:
+        """K logistic regressions of one variable. A label that fewer than 10 rows have, or lack, takes the scale and
+        offset that are best for all labels together."""
+        logits, wanted = _checked(logits, targets)
+        common = _affine(logits.ravel(), wanted.ravel())
+        count = wanted.sum(axis=0)
+        known = np.minimum(count, len(wanted) - count) >= RARE
+        maps = [_affine(logits[:, k], wanted[:, k]) if known[k] else common for k in range(logits.shape[1])]
+        return cls([found.scale for found in maps], [found.offset for found in maps])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetScorer:
+    """What calibrates the labels and their set, and what the validation set looked like."""
+
+    before: LabelCalibration | None = None
+    map: Map | None = None
+    validation: Selection | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        logits: Array,
+        targets: Array,
+        *,
+        by_label: bool = False,
+        calibrate: Callable[[Array, Array], Map] = ExponentialCalibration.fit,
+    ) -> SetScorer:
+        """Fit on validation logits and targets (N, K). The sets stay what they were; with `by_label`, each label is
+        calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map
+        of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not."""
+        logits, wanted = _checked(logits, targets)
+        scorer = cls(before=LabelCalibration.fit(logits, targets) if by_label else None)
+        moved = scorer.logits(logits)
+        right = ((moved >= 0) == wanted).all(axis=1)
+        fitted = calibrate(log_multilabel(moved)[:, None], np.where(right, 0, NONE))
+        confidence = replace(scorer, map=fitted).predict(logits).confidence.astype(np.float64)
+        return replace(scorer, map=fitted, validation=Selection.histogram(confidence, right))
+
+    def logits(self, logits: Array) -> Array:
+        """One-vs-all logits, calibrated label by label: `set_nll` of them is the loss of the labels together."""
+        return floating(logits, "logits")[0] if self.before is None else self.before(logits)
+
+    def predict(self, logits: Array) -> SetPrediction:
+        """The set of each row and what there is to say of it."""
+        moved = self.logits(logits)
+        ops = floating(moved, "logits")[1]
+        whole = log_multilabel(moved)[..., None]
+        confidence = ops.exp(whole if self.map is None else self.map(whole))[..., 0]
+        return SetPrediction(moved >= 0, confidence, ops.exp(log_ova(moved)))
+
+    def threshold(
+        self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
+    ) -> float:
+        """The least confidence at which a promised share of sets is exactly right, by the validation set: see
+        `slova.promise.threshold_for`. With `by_label` the sets themselves were fitted to it, which no bound covers."""
+        if self.validation is None:
+            raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
+        return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
+
+
+def subset_accuracy(sets: Array, targets: Array) -> float:
+    """The share of rows whose set is exactly right."""
+    return float((_matching(sets, targets) == _bools(targets, "targets")).all(axis=1).mean())
+
+
+def hamming(sets: Array, targets: Array) -> float:
+    """The share of all N K answers that are wrong."""
+    return float((_matching(sets, targets) != _bools(targets, "targets")).mean())
+
+
+def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -> float:
+    """ECE of the confidence (N,) in "exactly this set", in bins of equal width."""
+    right = (_matching(sets, targets) == _bools(targets, "targets")).all(axis=1)
+    column = confidence_column(confidence, "confidence")
+    if column.shape != right.shape:
+        raise ValueError(f"confidence {column.shape} does not match sets {np.shape(sets)}")
+    return Tally.binned(column, right, bins, "width").value
+
+
+def set_nll(logits: Array, targets: Array) -> float:
+    """Mean of -log P(exactly the labels that are true), the value of `multilabel_loss`."""
+    logits, wanted = _checked(logits, targets)
+    return float(-log_ova(np.where(wanted, logits, -logits).astype(np.float64)).sum(axis=1).mean())
+
+
+def _affine(logits: Array, wanted: Bools) -> AffineCalibration:
+    """One yes/no answer is a one-vs-all problem of one class."""
+    return AffineCalibration.fit(logits[:, None], np.where(wanted, 0, NONE))
+
+
+def _checked(logits: Array, targets: Array) -> tuple[Array, Bools]:
+    logits, wanted = floating(to_numpy(logits), "logits")[0], _bools(targets, "targets")
+    if logits.shape != wanted.shape:
+        raise ValueError(f"targets {wanted.shape} do not match logits {logits.shape}")
+    return logits, wanted
+
+
+def _matching(sets: Array, targets: Array) -> Bools:
+    found = _bools(sets, "sets")
+    if found.shape != np.shape(targets):
+        raise ValueError(f"sets {found.shape} do not match targets {tuple(np.shape(targets))}")
+    return found
+
+
+def _bools(values: Array, name: str) -> Bools:
+    array = to_numpy(values)
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{name} want shape (N, K) with at least one row and one label, got {array.shape}")
+    if not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{name} must be zeros and ones, got values from {array.min()} to {array.max()}")
+    return np.asarray(array, bool)

@@ -1,0 +1,49 @@
+"""What the examples print is what they claim: promises are kept, and doubt chooses better than chance."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def selective():
+    return runpy.run_path(str(EXAMPLES / "selective_prediction.py"))
+
+
+@pytest.mark.parametrize("method", ["softmax", "SLOVA"])
+def test_a_promised_risk_is_broken_in_at_most_delta_of_the_draws_and_an_observed_one_more_often(selective, method):
+    probs = selective["confidences"][method]
+    confidence, hits = probs.max(axis=1), probs.argmax(axis=1) == selective["labels"]
+    broken = {
+        delta: np.mean([risk > 0.02 for risk, _ in selective["draws"](confidence, hits, delta)])
+        for delta in (0.05, None)
+    }
+    assert broken[0.05] <= 0.05
+    assert broken[None] > 0.1
+
+
+def test_the_least_confident_digits_are_worth_more_than_random_ones():
+    tables = runpy.run_path(str(EXAMPLES / "active_learning.py"))["tables"]
+    gain = tables["1 - confidence"][:, -1] - tables["random"][:, -1]
+    assert gain.mean() > 0.015
+    assert (gain > 0).sum() >= 4
+
+
+def test_a_new_last_layer_recovers_more_than_two_numbers_do():
+    softmax, rescaled, renewed, own = np.mean(runpy.run_path(str(EXAMPLES / "retrofit.py"))["table"], axis=0)
+    assert own[1] < renewed[1] < rescaled[1] < softmax[1]  # confidence in noise
+    assert own[0] < renewed[0] < rescaled[0] < softmax[0]  # ECE of moved digits
+
+
+def test_the_mean_confidence_in_sets_comes_nearer_to_their_accuracy_and_the_promise_holds():
+    names = runpy.run_path(str(EXAMPLES / "multilabel.py"))
+    logits, targets = names["logits"][names["test"]], names["targets"][names["test"]].numpy() > 0
+    raw, fitted = names["SetScorer"]().predict(logits), names["fitted"].predict(logits)
+    right = names["subset_accuracy"](raw.sets, targets)
+    assert abs(fitted.confidence.mean() - right) < abs(raw.confidence.mean() - right)
+    answered = fitted.confidence >= names["fitted"].threshold(risk=0.1)
+    assert names["subset_accuracy"](fitted.sets[answered], targets[answered.numpy()]) >= 0.9

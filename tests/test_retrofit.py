@@ -1,0 +1,165 @@
+"""A softmax network as a one-vs-all one: the odds are softmax's own, known maps are found again, features stay."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import slova
+from slova.bench.methods import find
+from slova.bench.methods.retrofit import Retrofitted
+from slova.bench.predictions import StoredBench, embedded
+from slova.calibration import AffineCalibration
+from slova.heads import NONE, log_ova, log_softmax, read_softmax
+from slova.metrics import ece
+from slova.retrofit import OneVsAll, features_of, log_odds, refit
+
+
+def some_logits(rows=200, classes=6, spread=4.0, seed=0):
+    return np.random.default_rng(seed).normal(0, spread, (rows, classes))
+
+
+# The odds.
+
+
+def test_the_sigmoids_of_the_odds_are_the_softmax():
+    logits = some_logits()
+    np.testing.assert_allclose(log_ova(log_odds(logits)), log_softmax(logits), rtol=1e-12)
+
+
+def test_the_odds_are_those_of_the_definition_however_sure_the_row():
+    logits = some_logits(spread=60.0)
+    others = [np.logaddexp.reduce(np.delete(logits, k, axis=1), axis=1) for k in range(logits.shape[1])]
+    np.testing.assert_allclose(log_odds(logits), logits - np.stack(others, axis=1), rtol=1e-12, atol=1e-12)
+
+
+def test_a_shift_of_a_row_changes_nothing_so_log_probs_serve_as_logits():
+    logits = some_logits()
+    shifts = np.random.default_rng(1).normal(0, 5, (len(logits), 1))
+    np.testing.assert_allclose(log_odds(logits + shifts), log_odds(logits), atol=1e-9)
+    np.testing.assert_allclose(log_odds(log_softmax(logits)), log_odds(logits), atol=1e-9)
+
+
+def test_the_odds_keep_the_order_of_the_classes():
+    logits = some_logits(spread=30.0)
+    assert (np.argsort(log_odds(logits), axis=1) == np.argsort(logits, axis=1)).all()
+
+
+def test_torch_and_numpy_agree_and_gradients_are_finite():
+    logits = torch.tensor(some_logits(), requires_grad=True)
+    odds = log_odds(logits)
+    np.testing.assert_allclose(odds.detach().numpy(), log_odds(logits.detach().numpy()), rtol=1e-12)
+    assert torch.autograd.gradcheck(log_odds, logits[:3].detach().requires_grad_(True))
+
+
+def test_one_class_has_no_odds():
+    with pytest.raises(ValueError, match=r"at least two classes, got logits of shape \(3, 1\)"):
+        log_odds(np.zeros((3, 1)))
+
+
+# Scale and offset.
+
+
+def test_the_odds_of_an_honest_softmax_network_need_no_scale_and_no_offset():
+    logits = some_logits(40_000, 5, 2.0)
+    probs = np.exp(log_softmax(logits))
+    labels = (np.random.default_rng(2).random((len(probs), 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=4)
+    found = AffineCalibration.fit(log_odds(logits), labels)
+    assert found.scale == pytest.approx(1.0, abs=0.02)
+    assert found.offset == pytest.approx(0.0, abs=0.03)
+
+
+def overconfident(rows, seed):
+    """Logits of a softmax network that is three times too sure, each row at a level of its own, and labels."""
+    generator = np.random.default_rng(seed)
+    honest = generator.normal(0, 2, (rows, 8))
+    probs = np.exp(log_softmax(honest))
+    labels = (generator.random((rows, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=7)
+    return 3 * honest + generator.normal(0, 4, (rows, 1)), labels
+
+
+def test_without_training_data_an_overconfident_softmax_network_becomes_an_honest_one_vs_all_one():
+    (logits, labels), (more, truth) = overconfident(6000, 0), overconfident(6000, 1)
+    raw = ece(np.exp(log_softmax(more)), truth)
+    fitted = slova.Scorer.fit(log_odds(logits), labels, rescale=True)
+    honest = ece(np.exp(fitted(log_odds(more)).log_probs), truth)
+    plain = slova.Scorer.fit(logits, labels, rescale=True)  # the level of the row is noise, and the odds drop it
+    assert honest < 0.2 * raw
+    assert honest < 0.5 * ece(np.exp(plain(more).log_probs), truth)
+
+
+def test_a_wrapped_network_says_the_odds_and_the_classifier_keeps_its_labels():
+    logits, labels = (torch.as_tensor(part) for part in overconfident(2000, 0))
+    network = OneVsAll(nn.Identity())
+    assert torch.equal(network(logits), log_odds(logits))
+    classifier = slova.Classifier.fit(network, (logits, labels), rescale=True)
+    answers = classifier.predict(logits)
+    assert torch.equal(answers.label, logits.argmax(1))
+
+
+# A new last layer.
+
+
+def blobs(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(900) % 3
+    images = torch.randn(900, 5, generator=generator)
+    images[torch.arange(900), labels] += 2
+    return images, labels
+
+
+def test_features_are_what_the_last_layer_is_given_and_modes_come_back():
+    images, labels = blobs()
+    network = nn.Sequential(nn.Linear(5, 4), nn.Dropout(0.5), nn.Linear(4, 3)).train()
+    features, truth = features_of(network, network[2], (images, labels), batch_size=128)
+    torch.testing.assert_close(features, network[0](images).detach())
+    assert torch.equal(truth, labels)
+    assert network[1].training
+    assert not network[2]._forward_pre_hooks
+
+
+def test_a_layer_that_is_never_passed_is_an_error():
+    with pytest.raises(ValueError, match="passed 0 times in 4 batches"):
+        features_of(nn.Linear(5, 3), nn.Linear(5, 3), blobs())
+
+
+def test_the_new_layer_is_the_minimum_wherever_it_starts_and_the_old_one_stays():
+    images, labels = blobs()
+    torch.manual_seed(0)
+    first, second = nn.Linear(5, 3), nn.Linear(5, 3)
+    before = first.weight.clone()
+    found, again = (refit(start, images, labels, decay=0.1) for start in (first, second))
+    assert torch.equal(first.weight, before)
+    torch.testing.assert_close(found.weight, again.weight, atol=1e-3, rtol=1e-3)
+    loss = slova.ova_loss(found(images), labels) + 0.1 / 2 * found.weight.square().sum()
+    slopes = torch.autograd.grad(loss, list(found.parameters()))
+    assert max(float(slope.abs().max()) for slope in slopes) < 1e-4
+
+
+def test_none_rows_teach_the_new_layer_to_say_none():
+    images, labels = blobs()
+    far = torch.full((300, 5), -3.0)
+    last = refit(nn.Linear(5, 3), torch.cat([images, far]), torch.cat([labels, torch.full((300,), NONE)]))
+    assert slova.log_none(last(far[:1])).exp().item() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("last", "shape", "message"),
+    [(nn.Linear(5, 3, bias=False), (4, 5), "has no bias"), (nn.Linear(5, 3), (4, 6), r"\(4, 6\) are not \(4, 5\)")],
+)
+def test_what_cannot_be_refitted_is_an_error(last, shape, message):
+    with pytest.raises(ValueError, match=message):
+        refit(last, torch.zeros(shape), torch.zeros(4, dtype=torch.long))
+
+
+# In the comparison.
+
+
+@pytest.mark.parametrize("name", ["retrofit", "retrofit_noise"])
+def test_the_stored_softmax_network_is_retrofitted_better_than_it_was(name):
+    bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
+    logits, labels = bench.ask_validation(bench.trained(method, 0), method.noise)
+    log_probs = read_softmax(logits[0]).log_probs
+    fitted = Retrofitted.fit(log_probs, labels)
+    assert (fitted(log_probs).argmax(1) == log_probs.argmax(1)).all()
+    assert ece(np.exp(fitted(log_probs)), labels) < 0.5 * ece(np.exp(log_probs), labels)
