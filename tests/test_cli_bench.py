@@ -136,9 +136,9 @@ def test_data_that_are_not_what_they_should_be_are_refused(folder, name):
 
 
 def test_a_full_disk_is_a_sentence_and_a_later_run_completes(folder, monkeypatch):
-    """It fills up while weights are saved, while rows are appended, and while the CSV is written."""
+    """It fills up while weights are saved, while logits are, while rows are appended, and while the CSV is written."""
     words = ("run", "ood", "--quick", "--methods", "softmax")
-    for healthy in (0, 2, 3):
+    for healthy in (0, 1, 2, 8):
         left = [healthy]
 
         def fsync(number, left=left):
@@ -152,7 +152,7 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_completes(folder, monkeypatch
         assert not list(folder.rglob("*.part"))
         assert not (folder / "results" / "ood-digits-quick.csv").exists()
         for path in folder.rglob("*.safetensors"):
-            artifact.load(path, "weights", "images")
+            artifact.load(path, "weights", "images", "logits")
     assert bench(*words).exit_code == 0
     assert len(Results(folder / "results", "ood-digits-quick").read()) == 2 + 4 * 4
 
