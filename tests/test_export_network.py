@@ -103,6 +103,22 @@ def test_other_precisions_keep_their_stated_bound(dtype, tmp_path):
     assert_like_predict(found, classifier, images(50, 1).to(dtype), within=parity.tolerance)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("map", [MAP, TemperatureScaling(1.5)], ids=["exponential", "temperature"])
+def test_half_precision_holds_for_ten_thousand_classes(map, tmp_path):
+    torch.manual_seed(0)
+    layer = nn.Linear(32, 10_000)
+    with torch.no_grad():
+        layer.weight.mul_(25).clamp_(-3, 3)
+        layer.bias.fill_(-16)
+    classifier = Classifier(layer.half(), Scorer(classes=10_000, map=map))
+    rows = 0.1 * layer.weight[torch.arange(0, 10_000, 250)].detach()  # each is the row of one class
+    parity = classifier.export(tmp_path / "model.onnx", rows)
+    found = run(tmp_path / "model.onnx", input=rows.numpy())
+    assert found["confidence"].max() > 0.3
+    assert_like_predict(found, classifier, rows, within=parity.tolerance)
+
+
 class Branches(nn.Module):
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return rows if rows.sum() > 0 else -rows

@@ -16,6 +16,9 @@ from sklearn.svm import SVC, LinearSVC
 
 from slova.export import OUTPUTS, ExportError, metadata
 from slova.sklearn import SlovaClassifier
+from slova.sklearn.members import Constant
+
+pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
 TABLE, PLACES = load_iris(return_X_y=True)
 TABLE = TABLE.astype(np.float32)
@@ -50,11 +53,13 @@ MODELS = {
     "kernel": lambda: fitted(SVC()),
     "prefit": lambda: fitted(FrozenEstimator(GaussianNB().fit(TABLE, SPECIES))),
     "prefit, linear": lambda: fitted(FrozenEstimator(LOGISTIC.fit(TABLE, SPECIES))),
+    "prefit, linear, one column": lambda: fitted(
+        FrozenEstimator(LogisticRegression().fit(TABLE[TWO], SPECIES[TWO])), TWO
+    ),
     "prefit, one column": lambda: fitted(FrozenEstimator(SVC().fit(TABLE[TWO], SPECIES[TWO])), TWO),
 }
 
 
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_graph_answers_like_the_model(name, tmp_path):
     model = MODELS[name]()
@@ -65,25 +70,14 @@ def test_a_graph_answers_like_the_model(name, tmp_path):
     assert (found.names, found.reject) == (tuple(model.classes_), 0.6)
 
 
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
-def test_a_class_without_rows_in_training_is_exported_too(tmp_path):
-    """Its member answers alike whatever the row: beside linear members, and beside converted ones."""
-    for estimator in (LOGISTIC, GaussianNB()):
-        model = fitted(estimator)
-        constant = fitted(estimator, names=np.where(PLACES == 2, "unknown", SPECIES))
-        model.members_.models[2] = type(model.members_).__module__ and _constant(-2.0)
-        model.export(tmp_path / "model.onnx", TABLE)
-        assert_like_predict(run(tmp_path / "model.onnx"), model)
-        assert len(constant.classes_) == 2
+@pytest.mark.parametrize("estimator", [LOGISTIC, GaussianNB()], ids=["linear", "converted"])
+def test_the_constant_member_of_a_class_without_rows_is_exported_too(estimator, tmp_path):
+    model = fitted(estimator)
+    model.members_.models[2] = Constant(-2.0)
+    model.export(tmp_path / "model.onnx", TABLE)
+    assert_like_predict(run(tmp_path / "model.onnx"), model)
 
 
-def _constant(logit: float):
-    from slova.sklearn.members import Constant
-
-    return Constant(logit)
-
-
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
     model = fitted(LOGISTIC)
     model.export(tmp_path / "model.pt2")
@@ -93,7 +87,7 @@ def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
         fitted(GaussianNB()).export(tmp_path / "other.pt2", TABLE)
 
 
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     "estimator",
     [CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3), FrozenEstimator(SVC(probability=True))],
@@ -111,7 +105,6 @@ class Odd(GaussianNB):
     """A model of the user's own, which skl2onnx does not know."""
 
 
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 def test_what_cannot_be_converted_is_one_sentence(tmp_path):
     with pytest.raises(ExportError, match="skl2onnx cannot convert Odd"):
         fitted(Odd()).export(tmp_path / "model.onnx", TABLE)

@@ -48,8 +48,11 @@ class Session:
             raise ExportError(f"ONNX Runtime refuses the graph: {sentence(error)}") from error
 
     def __call__(self, inputs: dict[str, Tensor]) -> tuple[Any, ...]:
+        half = torch.float16  # which numpy has, and `to_numpy` would widen
         feeds = {
-            name: to_numpy(value) if value.dtype != torch.float16 else value.cpu().numpy()
-            for name, value in inputs.items()
+            name: value.cpu().numpy() if value.dtype == half else to_numpy(value) for name, value in inputs.items()
         }
-        return tuple(self.session.run(list(OUTPUTS), feeds))
+        try:
+            return tuple(self.session.run(list(OUTPUTS), feeds))
+        except Exception as error:  # as above
+            raise ExportError(f"ONNX Runtime cannot run the graph: {sentence(error)}") from error
