@@ -25,7 +25,7 @@ from slova.bench.store import describe
 from slova.calibration import Map
 from slova.heads import Readout
 
-__all__ = ["Answers", "Experiment", "Variant", "run"]
+__all__ = ["Answers", "Experiment", "PerNetwork", "Variant", "run"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,34 @@ class Experiment:
     def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
         """How many sets each network is still to be asked about, in the order of the run."""
         return [len(asked) for _, asked in _left(self, bench, results, methods, seeds)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerNetwork:
+    """An experiment whose rows belong to a network rather than to sets: `done(bench, results)` tells which methods and
+    seeds have all of theirs, and `rows(method, bench, results, seed)` measures those of one."""
+
+    name: str
+    methods: tuple[str, ...]
+    done: Callable[[Bench, Results], Callable[[Method, int], bool]]
+    rows: Callable[[Method, Bench, Results, int], list[Row]]
+
+    def run(
+        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+    ) -> Iterator[list[Row]]:
+        for method, seed in self._left(bench, results, methods, seeds):
+            rows = self.rows(method, bench, results, seed)
+            results.append(rows)
+            yield rows
+
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
+        return [1 for _ in self._left(bench, results, methods, seeds)]
+
+    def _left(
+        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+    ) -> list[tuple[Method, int]]:
+        done = self.done(bench, results)
+        return [(method, seed) for seed in dict.fromkeys(seeds) for method in methods if not done(method, seed)]
 
 
 def run(

@@ -7,13 +7,14 @@ probability by itself have such a curve; the others have no rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slova.backend import Array
+from slova.bench.experiment import PerNetwork
 from slova.bench.method import Method
 from slova.bench.pipeline import Bench, calibration
 from slova.bench.results import Cell, Results, Row
@@ -25,39 +26,27 @@ POINTS = 100  # windows on each of the two axes
 GRID = sorted({float(f"{p:.8g}") for p in (*np.linspace(0.01, 1, 100), *np.geomspace(LEAST, 1, 81))})
 
 
-@dataclass(frozen=True)
-class Maps:
-    name: str = "maps"
-    methods: tuple[str, ...] = ("slova", "slova_clean")
+def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
+    """Whether there is a grid, which is written last, after the windows, whose levels only a fit can tell; a method
+    without a curve has nothing to wait for."""
+    known = {row.key for row in results.read()}
 
-    def run(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> Iterator[list[Row]]:
-        for method, seed in self._left(bench, results, methods, seeds):
-            fitted, pairs = _fitted(method, bench, seed)
-            cell = self._cell(method, bench, seed)._replace(n=int(pairs.total))
-            rows = [*_observed(cell, pairs, fitted), *_curve(cell, GRID, fitted)]
-            results.append(rows)
-            yield rows
+    def there(method: Method, seed: int) -> bool:
+        cell = _cell(method, bench, seed)
+        grid = (Row.of(cell._replace(level=level), "calibrated", 0.0).key for level in GRID)
+        return not _has_curve(method) or known.issuperset(grid)
 
-    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1 for _ in self._left(bench, results, methods, seeds)]
+    return there
 
-    def _left(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> list[tuple[Method, int]]:
-        """Whose grid is not there: it is written last, after the windows, whose levels only a fit can tell."""
-        known = {row.key for row in results.read()}
 
-        def there(method: Method, seed: int) -> bool:
-            cell = self._cell(method, bench, seed)
-            return all(Row.of(cell._replace(level=level), "calibrated", 0.0).key in known for level in GRID)
+def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
+    fitted, pairs = _fitted(method, bench, seed)
+    cell = _cell(method, bench, seed)._replace(n=int(pairs.total))
+    return [*_observed(cell, pairs, fitted), *_curve(cell, GRID, fitted)]
 
-        curves = [method for method in methods if _has_curve(method)]
-        return [(method, seed) for seed in dict.fromkeys(seeds) for method in curves if not there(method, seed)]
 
-    def _cell(self, method: Method, bench: Bench, seed: int) -> Cell:
-        return Cell(self.name, method.name, method.variant, bench.setting.train, bench.setting.val, "", 0, seed, 0)
+def _cell(method: Method, bench: Bench, seed: int) -> Cell:
+    return Cell("maps", method.name, method.variant, bench.setting.train, bench.setting.val, "", 0, seed, 0)
 
 
 def _has_curve(method: Method) -> bool:
@@ -101,4 +90,4 @@ def _curve(cell: Cell, levels: Sequence[float], fitted: Map) -> list[Row]:
     return [Row.of(cell._replace(level=p), "calibrated", c) for p, c in zip(levels, values, strict=True)]
 
 
-EXPERIMENT = Maps()
+EXPERIMENT = PerNetwork(name="maps", methods=("slova", "slova_clean"), done=done, rows=rows)

@@ -7,8 +7,7 @@ by alpha and beta, lies beside them as a Parquet file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 
 from slova.backend import Array
 from slova.bench import shifts
+from slova.bench.experiment import PerNetwork
 from slova.bench.method import Method
 from slova.bench.parquet import load_table, save_table
 from slova.bench.pipeline import Bench, Trained, calibration, pooled
@@ -27,40 +27,27 @@ PLANES = 50
 Key = tuple[str, str, int]  # method, variant, seed
 
 
-@dataclass(frozen=True)
-class Plane:
-    name: str = "plane"
-    methods: tuple[str, ...] = ("ova", "slova_raw")
+def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
+    """Whether a picture and its rows are there."""
+    pictures, rows = _pictures(_file(results)).keys(), {row.key for row in results.read()}
+    nothing = np.zeros((len(AXIS), len(AXIS)))
 
-    def run(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> Iterator[list[Row]]:
-        for method, seed in self._left(bench, results, methods, seeds):
-            picture = _picture(method, bench, bench.trained(method, seed))
-            _add(_file(results), {(method.name, method.variant, seed): picture})
-            rows = list(_rings(self._cell(method, bench, seed), picture))
-            results.append(rows)
-            yield rows
+    def there(method: Method, seed: int) -> bool:
+        wanted = {row.key for row in _rings(_cell(method, bench, seed), nothing)}
+        return (method.name, method.variant, seed) in pictures and wanted <= rows
 
-    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1 for _ in self._left(bench, results, methods, seeds)]
+    return there
 
-    def _left(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> list[tuple[Method, int]]:
-        """What has no picture or no rows yet."""
-        pictures, rows = _pictures(_file(results)).keys(), {row.key for row in results.read()}
-        nothing = np.zeros((len(AXIS), len(AXIS)))
 
-        def there(method: Method, seed: int) -> bool:
-            wanted = {row.key for row in _rings(self._cell(method, bench, seed), nothing)}
-            return (method.name, method.variant, seed) in pictures and wanted <= rows
+def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
+    picture = _picture(method, bench, bench.trained(method, seed))
+    _add(_file(results), {(method.name, method.variant, seed): picture})
+    return list(_rings(_cell(method, bench, seed), picture))
 
-        return [(method, seed) for seed in dict.fromkeys(seeds) for method in methods if not there(method, seed)]
 
-    def _cell(self, method: Method, bench: Bench, seed: int) -> Cell:
-        train, test = bench.setting.train, bench.setting.test
-        return Cell(self.name, method.name, method.variant, train, test, "plane", 0, seed, PLANES)
+def _cell(method: Method, bench: Bench, seed: int) -> Cell:
+    train, test = bench.setting.train, bench.setting.test
+    return Cell("plane", method.name, method.variant, train, test, "plane", 0, seed, PLANES)
 
 
 def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
@@ -106,4 +93,4 @@ def _add(path: Path, new: dict[Key, Array]) -> None:
     save_table(path, dict(zip(names, zip(*points, strict=True), strict=True)))
 
 
-EXPERIMENT = Plane()
+EXPERIMENT = PerNetwork(name="plane", methods=("ova", "slova_raw"), done=done, rows=rows)
