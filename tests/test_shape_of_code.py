@@ -31,6 +31,8 @@ LAYERS = [
     ["bench"],
     ["cli", "__main__"],
 ]
+# The one way up: `classifier.export(...)` opens a layer that knows what it exports, when it is called.
+DOORS = {"scorer": {"export"}, "classifier": {"export"}, "sklearn": {"export"}}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 HEAVY = ["torch", "sklearn", "pandas", "matplotlib", "pyarrow", "scipy.optimize", "safetensors.torch"]
@@ -56,7 +58,7 @@ def imports(path: Path) -> set[str]:
 def test_imports_point_one_way(path):
     ours = {name.split(".")[1] for name in imports(path) if name.startswith("slova.")} & RANK.keys()
     assert layer(path) in RANK, f"{path.name} has no layer in this test"
-    assert {name for name in ours if RANK[name] > RANK[layer(path)]} == set()
+    assert {name for name in ours if RANK[name] > RANK[layer(path)]} <= DOORS.get(layer(path), set())
 
 
 def test_of_the_library_only_the_command_line_knows_the_comparison():

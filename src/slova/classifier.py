@@ -6,12 +6,11 @@ such as a DataLoader; with labels where a fit needs them, as the last of a tuple
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +23,9 @@ from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
 from slova.heads import NONE, Readout, log_slova, read_slova
 from slova.scorer import Prediction, Scorer
+
+if TYPE_CHECKING:
+    from slova.export.parity import Parity
 
 __all__ = ["Classifier", "SoftmaxNetworkWarning"]
 
@@ -129,15 +131,16 @@ class Classifier(nn.Module):
 
     def export(
         self, path: str | Path, inputs: Any = None, *, reject: float | None = None, tolerance: float | None = None
-    ) -> Any:
+    ) -> Parity:
         """Network, head, map and threshold as one file: .onnx for ONNX runtimes, .pt2 for `torch.export.load`.
 
         It is compared with this classifier on `inputs`, as for `predict`, or on random ones of the shape seen in `fit`,
         and written only if every answer is within `tolerance` (`slova.export.Parity`, which is given back).
         """
-        export = importlib.import_module("slova.export.network").export_classifier
+        from slova.export.network import export_classifier
+
         with _evaluating(self):
-            return export(self, path, inputs, reject=reject, tolerance=tolerance)
+            return export_classifier(self, path, inputs, reject=reject, tolerance=tolerance)
 
     @classmethod
     def load(cls, path: str | Path, network: nn.Module) -> Classifier:

@@ -7,11 +7,10 @@ The order of things, the same for files of logits, torch modules and scikit-lear
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,9 @@ from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_s
 from slova.metrics import Selection
 from slova.promise import threshold_for
 from slova.top import Top, by_pieces, top_slova
+
+if TYPE_CHECKING:
+    from slova.export.parity import Parity
 
 __all__ = ["HEADS", "Prediction", "Scorer"]
 
@@ -121,9 +123,11 @@ class Scorer:
         """From its own file, or out of a saved classifier, whose network is left alone."""
         return cls.unpacked(*artifact.load(path, "scorer", "classifier"))
 
-    def export(self, path: str | Path, **options: Any) -> Any:
+    def export(self, path: str | Path, **options: Any) -> Parity:
         """The answers to logits as one .onnx or .pt2 file, with the options of `slova.export.network.export_scorer`."""
-        return importlib.import_module("slova.export.network").export_scorer(self, path, **options)
+        from slova.export.network import export_scorer
+
+        return export_scorer(self, path, **options)
 
     def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and JSON, for an artifact."""

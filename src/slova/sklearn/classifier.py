@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +21,9 @@ from slova.scorer import Prediction
 from slova.sklearn.contract import answerable, checked_weight, classes_of, completed, encoded
 from slova.sklearn.held_out import Evidence, Held, fit_scorer, held_out, splits
 from slova.sklearn.members import Columns, Labels, Logits, Weight, fit_members, start_members
+
+if TYPE_CHECKING:
+    from slova.export.parity import Parity
 
 __all__ = ["SlovaClassifier"]
 
@@ -136,14 +138,16 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """P(none of the classes) (N,); calibrated where rows labelled `none_label` were there to fit it."""
         return np.asarray(self._prediction(X).none)
 
-    def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Any:
+    def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Parity:
         """Members, head, map and threshold as one .onnx file (.pt2 too for linear members) from X to label, confidence,
         none, several and log_probs; labels are places in `classes_`, and -1.
 
         It is compared with this classifier on X, or on random rows, and written only if every answer is within
         `tolerance` (`slova.export.Parity`, which is given back). Linear members need torch, others skl2onnx, too.
         """
-        return importlib.import_module("slova.export.table").export_table(self, path, X, tolerance=tolerance)
+        from slova.export.table import export_table
+
+        return export_table(self, path, X, tolerance=tolerance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
