@@ -1,8 +1,6 @@
 """The page in a real browser: it is silent, the slider tells the truth, tables sort, everything is within a Tab's
 reach."""
 
-import shutil
-
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -16,7 +14,6 @@ from slova.scorer import Scorer
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 UNSAFE = "<img src=x onerror=alert(1)>"
 NAMES = {"softmax": "Softmax", "ova": "OVA", "slova": "SLOVA", UNSAFE: UNSAFE}
 PANELS = ("shift", "ood", "ablation", "stability", "directions", "plane", "maps", "appendix")
@@ -50,16 +47,6 @@ class Opened:
         self.page.locator("#threshold").fill(str(threshold))
         rows = self.page.locator("#reject-table tbody tr").all()
         return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if BROWSER is None:
-        pytest.skip("there is no browser here: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

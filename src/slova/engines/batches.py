@@ -88,7 +88,8 @@ def state_of(batches: Iterable[Any], of: Of[State], *, classes: int, labelled: b
 
 
 def packed(state: Any) -> bytes:
-    """States are sparse: a sixth of their size, or less."""
+    """For the way between processes of one job, which trust each other with code already; nothing of it is kept in a
+    file. States are sparse: compressed, a sixth of their size, or less."""
     return zlib.compress(pickle.dumps(state, pickle.HIGHEST_PROTOCOL), 1)
 
 
