@@ -180,6 +180,22 @@ def test_kinds_share_the_outliers_and_any_share_is_possible():
     assert outliers.with_outliers(images, labels, kinds=[])[0] is images
 
 
+@pytest.mark.parametrize("bytes_", [True, False])
+def test_real_outliers_are_drawn_from_the_pool_all_over_it(bytes_):
+    torch.manual_seed(0)
+    pool = torch.arange(50, dtype=torch.uint8).view(50, 1, 1, 1).expand(-1, 3, 8, 8)
+    given = pool if bytes_ else pool / 255
+    batch, labels = outliers.with_outliers(
+        images_of((3, 8, 8), 200), torch.zeros(200), kinds=[outliers.drawn_from(given)]
+    )
+    drawn = batch[200:] * 255
+    assert (labels[200:] == NONE).all()
+    assert torch.equal(drawn, drawn[:, :1, :1, :1].expand_as(drawn))
+    assert len(set(drawn[:, 0, 0, 0].round().tolist())) > 30
+    assert 0 <= drawn.min()
+    assert drawn.max() <= 49.001
+
+
 def test_bytes_are_refused():
     with pytest.raises(ValueError, match=r"images want to be floats .* got torch.uint8"):
         outliers.with_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))

@@ -266,7 +266,7 @@ def test_the_attack_leaves_network_statistics_mode_and_gradients_as_they_were(tr
     assert network.network[2].training
     assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
     assert not found.requires_grad
-    assert all(parameter.grad is None for parameter in network.parameters())
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in network.parameters())
     acet.attack(network.train(training), torch.rand(4, 1, 8, 8), 2)
     assert network.training == network.network[2].training == training
 
@@ -274,12 +274,12 @@ def test_the_attack_leaves_network_statistics_mode_and_gradients_as_they_were(tr
 @pytest.mark.parametrize(("name", "steps"), [("acet", 40), ("acet_short", 8)])
 def test_acet_trains_on_the_attacked_noise_in_one_batch_with_the_images(name, steps):
     network = Watched(built(name)[0])
-    images = torch.rand(6, 1, 8, 8)
-    methods()[name].loss(network, images, torch.zeros(6, dtype=torch.long), 100)
+    images = torch.rand(12, 1, 8, 8)
+    methods()[name].loss(network, images, torch.zeros(12, dtype=torch.long), 100)
     assert len(network.shown) == 1 + (steps + 1) + 1
-    assert torch.equal(network.shown[-1][:6], images)
+    assert torch.equal(network.shown[-1][:12], images)
     _, best = torch.stack(network.sure[:-1]).max(0)
-    assert torch.equal(network.shown[-1][6:], torch.stack(network.shown[:-1])[best, range(6)])
+    assert torch.equal(network.shown[-1][12:], torch.stack(network.shown[:-1])[best, range(3)])
 
 
 # SVI, OVA-DM, ReAct.

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from slova.bench.methods import find, methods
 from slova.bench.pipeline import Bench, calibration
-from slova.bench.predictions import VALIDATION, Predictions, StoredBench, record
+from slova.bench.predictions import Predictions, StoredBench, record
 from slova.bench.runner import Plan, execute
 from slova.bench.sets import TestSet
 from slova.bench.settings import SETTINGS
@@ -25,13 +25,7 @@ def asked(tmp_path_factory):
     """A quick bench, and what was recorded there, once through a file."""
     folder = tmp_path_factory.mktemp("stored")
     bench = Bench(SETTINGS["digits"].quick(), Store(folder))
-    logits, labels = {}, {}
-    for name, key, values, truth in record(bench, NAMES):
-        logits[name, key] = values
-        labels |= (
-            {VALIDATION: truth} if key == VALIDATION else {"digits-test": truth} if key == "digits-test||0" else {}
-        )
-    Predictions("digits", logits, labels).save(folder / "digits.safetensors")
+    record(bench, NAMES).save(folder / "digits.safetensors")
     return bench, Predictions.load(folder / "digits.safetensors")
 
 

@@ -9,7 +9,7 @@ set. Methods that need more than logits (random passes, features, other images) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
@@ -28,9 +28,10 @@ from slova.heads import NONE
 
 __all__ = ["Predictions", "StoredBench", "embedded", "record"]
 
-NAMES = ("softmax", "ova", "ensemble")
+NAMES = ("softmax", "ova", "ensemble", "slova_none")
 SHIFTED, FOREIGN, NOISE = 1000, 2000, 0.1  # images of a set, and noise as a share of the validation set
 VALIDATION = "validation"
+Answer = tuple[str, str, Array, Array]  # name, set, logits and labels
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,20 @@ def embedded(on: str) -> Predictions:
         return Predictions.load(file)
 
 
-def record(bench: Bench, names: tuple[str, ...] = NAMES) -> Iterator[tuple[str, str, Array, Array]]:
-    """Name, set, logits and labels, one set after the other, of the networks of seed 0. Ensembles are averaged, and
-    kept as log-probabilities."""
+def record(
+    bench: Bench, names: tuple[str, ...] = NAMES, *, progress: Callable[[Iterator[Answer]], Iterable[Answer]] = iter
+) -> Predictions:
+    """What the networks of seed 0 say of every set; `progress` may watch the sets go by."""
+    logits, labels = dict[tuple[str, str], Array](), dict[str, Array]()
+    for name, key, values, truth in progress(_answers(bench, names)):
+        logits[name, key] = values
+        if key in (VALIDATION, _key(TestSet(bench.setting.test))):
+            labels[key.partition("|")[0]] = truth
+    return Predictions(bench.setting.name, logits, labels)
+
+
+def _answers(bench: Bench, names: tuple[str, ...]) -> Iterator[Answer]:
+    """Ensembles are averaged, and kept as log-probabilities."""
     some, more = replace(bench, limit=SHIFTED), replace(bench, limit=FOREIGN)
     for method in find(names):
         trained = bench.trained(method, 0)

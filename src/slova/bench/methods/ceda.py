@@ -17,7 +17,7 @@ def confidence(logits: Tensor) -> Tensor:
 
 def together(network: nn.Module, images: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
     """Cross-entropy of the images and confidence in the noise, which pass through batch norm in one batch."""
-    seen, unseen = network(torch.cat([images, noise])).float().chunk(2)
+    seen, unseen = network(torch.cat([images, noise])).float().split([len(images), len(noise)])
     return (functional.cross_entropy(seen, labels) + confidence(unseen).mean()) / 2
 
 

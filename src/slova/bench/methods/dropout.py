@@ -1,6 +1,6 @@
 """Monte-Carlo dropout before every convolution but the first, and before the classifier (Gal & Ghahramani 2016).
 
-The rate is Ovadia et al.'s for CIFAR-10; 16 passes are averaged, in a number their code does not record.
+The rate is Ovadia et al.'s for CIFAR-10; 8 passes are averaged, in a number their code does not record.
 """
 
 from dataclasses import replace
@@ -17,4 +17,4 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
     return backbone(classes, dropout=RATE)
 
 
-METHOD = replace(softmax.METHOD, name="dropout", network=network, samples=16)
+METHOD = replace(softmax.METHOD, name="dropout", network=network, samples=8)

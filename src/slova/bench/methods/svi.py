@@ -22,4 +22,4 @@ def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tenso
     return softmax_loss(network, images, labels, rows) + kl_divergence(network) / rows
 
 
-METHOD = replace(softmax.METHOD, name="svi", network=network, loss=loss, family="svi", samples=16)
+METHOD = replace(softmax.METHOD, name="svi", network=network, loss=loss, family="svi", samples=8)

@@ -1,0 +1,155 @@
+"""Which outliers should a one-vs-all network see in training? Each mix trains one network, which is judged
+by validation images and by outliers that nobody trains on; test sets are not looked at.
+
+python benchmarks/outliers.py 20 plain mix without_low_pass …       # names of MIXES; all of them unless told
+python benchmarks/outliers.py 100 exposed                           # real outliers: CIFAR-100's training images
+
+Prints a line a network, MMC and AUROC for each kind of outlier, and appends it as JSON to outliers.jsonl. CIFAR-10,
+one seed; 20 epochs take 11 seconds on a large GPU, and hours without one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from slova import ova_loss
+from slova.backend import Array
+from slova.bench import data
+from slova.bench.methods import methods
+from slova.bench.pipeline import Bench, pooled
+from slova.bench.settings import setting
+from slova.bench.store import Store
+from slova.bench.train import Place, seeded
+from slova.calibration import ExponentialCalibration
+from slova.metrics import auroc, ece, nll
+from slova.outliers import KINDS, MIX, Kind, averaged, drawn_from, enlarged, low_pass, pasted, shuffled, with_outliers
+
+VIRTUAL = (averaged, shuffled, enlarged, pasted)
+MIXES: dict[str, tuple[tuple[Kind, ...], float]] = {
+    "plain": ((), 0.0),
+    "mix": (MIX, 0.5),
+    "all": (KINDS, 0.5),
+    "all, twice as many": (KINDS, 1.0),
+    "low_pass": ((low_pass,), 0.5),
+    "virtual": (VIRTUAL, 0.5),
+    "low_pass and virtual": ((low_pass, *VIRTUAL), 0.5),
+    **{f"without_{kind.__name__}": (tuple(k for k in KINDS if k is not kind), 0.5) for kind in KINDS},
+    "exposed": ((), 0.5),
+    "mix and exposed": (MIX, 0.5),
+}
+SIDE, COUNT = 32, 1500
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The one-vs-all loss with the outliers of a mix."""
+
+    mix: str
+
+    def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+        kinds, share = MIXES[self.mix]
+        if "exposed" in self.mix:
+            kinds = (*kinds, *[drawn_from(foreign(images.device))] * max(1, len(kinds)))
+        images, labels = with_outliers(images, labels, share=share, kinds=kinds)
+        return ova_loss(network(images), labels)
+
+
+POOL: dict[torch.device, Tensor] = {}
+
+
+def foreign(device: torch.device) -> Tensor:
+    if device not in POOL:
+        POOL[device] = data.load("cifar100-train").images.to(device)
+    return POOL[device]
+
+
+def main() -> None:
+    epochs, *names = sys.argv[1:]
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    bench = Bench(setting("cifar10"), Store(".slova"), Place(device=device))
+    outside = outliers(bench.validation.images[:COUNT].float() / 255)
+    for name in names or MIXES:
+        print(json.dumps(line := measured(bench, name, int(epochs), outside)), flush=True)
+        with open("outliers.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def measured(bench: Bench, mix: str, epochs: int, outside: dict[str, Tensor]) -> dict[str, object]:
+    recipe = replace(bench.setting.recipes["ova"], epochs=epochs)
+    method = replace(methods()["slova_raw"], loss=Loss(mix), recipe=recipe)
+    started = time.perf_counter()
+    trained = bench.trained(method, 0)
+    seconds = time.perf_counter() - started
+
+    def said(images: Tensor) -> Array:
+        return pooled(method.head, trained.outputs(images).logits).log_probs
+
+    inside, labels = said(bench.validation.images), bench.validation.labels.numpy()
+    calibrated = ExponentialCalibration.fit(inside, labels)(inside)
+    line: dict[str, object] = {"mix": mix, "epochs": epochs, "seconds": round(seconds, 1)}
+    line |= {"accuracy": float((inside.argmax(-1) == labels).mean()), "mmc": mmc(inside)}
+    line |= {"ece_raw": round(ece(np.exp(inside), labels), 4), "nll": round(nll(calibrated, labels), 4)}
+    for kind, images in outside.items():
+        answer = said(images)
+        line[kind] = (mmc(answer), round(auroc(inside.max(-1), answer.max(-1)), 3))
+    return line
+
+
+def mmc(log_probs: Array) -> float:
+    return round(float(np.exp(log_probs.max(-1)).mean()), 3)
+
+
+def outliers(images: Tensor) -> dict[str, Tensor]:
+    """Four kinds that are in no mix, and those that are, made from validation images."""
+    generator = Generator().manual_seed(1)
+    with seeded(torch.device("cpu"), 7):
+        own = {kind.__name__: kind(images) for kind in KINDS}
+    unseen = {"gratings": gratings(generator), "discs": discs(generator), "digits": digits(generator)}
+    return {**unseen, "means of two": (images + images.flip(0)) / 2, **own}
+
+
+def gratings(generator: Generator) -> Tensor:
+    """Coloured waves of random direction and length."""
+    down, across = _plane()
+    angle, phase = (6.283 * torch.rand(COUNT, n, 1, 1, generator=generator) for n in (1, 3))
+    speed = 0.1 + 1.2 * torch.rand(COUNT, 1, 1, 1, generator=generator)
+    wave = torch.sin(speed * (across * angle.cos() + down * angle.sin()) + phase)
+    return 0.5 + 0.5 * torch.rand(COUNT, 3, 1, 1, generator=generator) * wave
+
+
+def discs(generator: Generator) -> Tensor:
+    """Discs of one colour that cover each other: the "dead leaves" of image statistics."""
+    down, across = _plane()
+    images = torch.rand(COUNT, 3, 1, 1, generator=generator).expand(-1, -1, SIDE, SIDE)
+    for _ in range(25):
+        y, x = SIDE * torch.rand(2, COUNT, 1, 1, generator=generator)
+        radius = 2 + 10 * torch.rand(COUNT, 1, 1, generator=generator) ** 2
+        inside = ((across - x) ** 2 + (down - y) ** 2 < radius**2)[:, None]
+        images = torch.where(inside, torch.rand(COUNT, 3, 1, 1, generator=generator), images)
+    return images
+
+
+def digits(generator: Generator) -> Tensor:
+    """The digits that come with scikit-learn, enlarged, in two random colours."""
+    shape = functional.interpolate(
+        data.load("digits-train").images[:COUNT].float() / 255, size=(SIDE, SIDE), mode="bilinear"
+    )
+    ink, paper = (torch.rand(len(shape), 3, 1, 1, generator=generator) for _ in range(2))
+    return ink * shape + paper * (1 - shape)
+
+
+def _plane() -> tuple[Tensor, Tensor]:
+    rows, columns = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
+    return rows.float(), columns.float()
+
+
+if __name__ == "__main__":
+    main()
