@@ -2,7 +2,7 @@
 new last layer? The networks, shifts and foreign sets of the comparison; mean over seeds.
 
 python benchmarks/retrofit.py digits 5
-python benchmarks/retrofit.py cifar10 5     # trains ten networks, or takes them from .slova: wants a GPU
+python benchmarks/retrofit.py cifar10 5 2000    # so many images of every set; wants a GPU
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +20,7 @@ from torch import Tensor, nn
 
 from slova.backend import Array
 from slova.bench.methods import find
-from slova.bench.networks import last_linear, with_last
+from slova.bench.networks import last_linear
 from slova.bench.pipeline import Bench, Trained
 from slova.bench.sets import TestSet, foreign_sets, shifted_sets
 from slova.bench.settings import setting
@@ -28,67 +31,95 @@ from slova.heads import log_slova, log_softmax
 from slova.metrics import accuracy, auroc, ece
 from slova.retrofit import features_of, log_odds, refit
 
-Ask = Callable[[Tensor], Array]  # images to logits (N, K)
+Read = Callable[["Said"], Array]  # what the networks said of a set, to log-probabilities (N, K)
 NAMES = ("accuracy", "clean ECE", "ECE q25", "ECE q50", "ECE q75", "MMC", "AUROC")
 DECAYS = (1e-2, 1e-3, 1e-4, 0.0)
+SHIPPED = Path(__file__).parents[1]
+
+
+class Said(NamedTuple):
+    """Logits and features of the softmax network, and logits of the one-vs-all network."""
+
+    logits: Array
+    features: Array
+    own: Array
 
 
 def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    bench = Bench(setting(sys.argv[1]), Store(".slova"), Place(device))
+    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
+    limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    bench = Bench(setting(sys.argv[1]), store, Place(device), limit=limit)
     tables = [measured(bench, seed) for seed in range(int(sys.argv[2]))]
     print(f"{sys.argv[1]}, {len(tables)} seeds".ljust(28), *(name.rjust(9) for name in NAMES))
     for kind in tables[0]:
         print(kind.ljust(28), *(f"{value:9.3f}" for value in np.mean([table[kind] for table in tables], axis=0)))
 
 
-def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
+def measured(bench: Bench, seed: int) -> dict[str, Array]:
     softmax, own = (bench.trained(method, seed) for method in find(["softmax", "ova"]))
-    labels = bench.validation.labels.numpy()
-    odds = log_odds(said(softmax)(bench.validation.images))
-    affine = AffineCalibration.fit(odds, labels)
-    table = {
-        "softmax": scores(bench, lambda images: log_softmax(said(softmax)(images))),
-        "temperature": calibrated(bench, said(softmax), log_softmax, TemperatureScaling.fit),
-        "rescaled log-odds": calibrated(bench, said(softmax), lambda logits: log_slova(affine(log_odds(logits)))),
+
+    def ask(images: Tensor) -> Said:
+        (logits,), features = softmax.outputs(images)
+        return Said(logits, features, own.outputs(images).logits[0])
+
+    validation = replace(bench, limit=None).validation
+    known, labels = ask(validation.images), validation.labels.numpy()
+    affine = AffineCalibration.fit(log_odds(known.logits), labels)
+    reads: dict[str, Read] = {
+        "softmax": lambda said: log_softmax(said.logits),
+        "temperature": fitted(lambda said: log_softmax(said.logits), TemperatureScaling.fit, known, labels),
+        "rescaled log-odds": fitted(lambda said: log_slova(affine(log_odds(said.logits))), EXPONENTIAL, known, labels),
+        **{
+            f"new last layer, decay {decay:g}": fitted(layer, EXPONENTIAL, known, labels)
+            for decay, layer in zip(DECAYS, renewed(bench, softmax), strict=True)
+        },
+        "trained one-vs-all": fitted(lambda said: log_slova(said.own), EXPONENTIAL, known, labels),
     }
-    for decay, network in zip(DECAYS, renewed(bench, softmax.networks[0]), strict=True):
-        layer = Trained([network], 1, seed, bench.place.device)
-        table[f"new last layer, decay {decay:g}"] = calibrated(bench, said(layer), log_slova)
-    return {**table, "trained one-vs-all": calibrated(bench, said(own), log_slova)}
+    return scores(bench, ask, reads)
 
 
-def renewed(bench: Bench, network: nn.Sequential) -> list[nn.Sequential]:
-    """The softmax network with last layers fitted one-vs-all to its features of the training images."""
-    last, split = last_linear(network), bench.training
+EXPONENTIAL = ExponentialCalibration.fit
+
+
+def fitted(read: Read, fit: Callable[[Array, Array], Callable[[Array], Array]], known: Said, labels: Array) -> Read:
+    """The read-out, calibrated by what is known of the validation set."""
+    found = fit(read(known), labels)
+    return lambda said: found(read(said))
+
+
+def renewed(bench: Bench, trained: Trained) -> list[Read]:
+    """Last layers fitted one-vs-all to the features of the training images."""
+    (network,), split = trained.networks, bench.training
+    last = last_linear(network)
     batches = zip(torch.split(split.images, 1000), torch.split(split.labels, 1000), strict=True)
     features, labels = features_of(network, last, ((images.float() / 255, truth) for images, truth in batches))
-    return [with_last(network, refit(last, features, labels, decay=decay)).eval() for decay in DECAYS]
+    return [read_by(refit(last, features, labels, decay=decay).cpu()) for decay in DECAYS]
 
 
-def said(trained: Trained) -> Ask:
-    return lambda images: trained.outputs(images).logits[0]
+def read_by(layer: nn.Module) -> Read:
+    @torch.no_grad()
+    def read(said: Said) -> Array:
+        return log_slova(layer(torch.from_numpy(said.features)).numpy())
+
+    return read
 
 
-def calibrated(
-    bench: Bench, ask: Ask, read: Callable[[Array], Array], fit: Callable[..., Callable[[Array], Array]] | None = None
-) -> list[float]:
-    """The measures after a map was fitted to the validation images."""
-    fitted = (fit or ExponentialCalibration.fit)(read(ask(bench.validation.images)), bench.validation.labels.numpy())
-    return scores(bench, lambda images: fitted(read(ask(images))))
+def scores(bench: Bench, ask: Callable[[Tensor], Said], reads: dict[str, Read]) -> dict[str, Array]:
+    """The measures of every read-out; each set is shown to the networks once."""
 
-
-def scores(bench: Bench, ask: Ask) -> list[float]:
-    def probs(test: TestSet) -> tuple[Array, Array]:
+    def probs(test: TestSet) -> tuple[list[Array], Array]:
         images, labels = test.load(bench)
-        return np.exp(ask(images)), labels.numpy()
+        said = ask(images)
+        return [np.exp(read(said)) for read in reads.values()], labels.numpy()
 
-    clean, *shifted = [probs(test) for test in shifted_sets(bench)]
-    errors = [ece(*pair) for pair in (clean, *shifted)]
-    inside, far = clean[0].max(1), [probs(test)[0].max(1) for test in foreign_sets(bench)[1:]]
-    ranks = [auroc(inside, outside) for outside in far]
-    quartiles = np.percentile(errors, [25, 50, 75])
-    return [accuracy(*clean), errors[0], *quartiles, float(np.mean([one.mean() for one in far])), float(np.mean(ranks))]
+    (clean, truth), *shifted = (probs(test) for test in shifted_sets(bench))
+    errors = np.array([[ece(one, labels) for one in said] for said, labels in [(clean, truth), *shifted]])
+    far = [[one.max(1) for one in probs(test)[0]] for test in foreign_sets(bench)[1:]]
+    table = [[accuracy(one, truth) for one in clean], errors[0], *np.percentile(errors, [25, 50, 75], axis=0)]
+    table += [np.mean([[one.mean() for one in said] for said in far], axis=0)]
+    table += [np.mean([[auroc(i.max(1), o) for i, o in zip(clean, said, strict=True)] for said in far], axis=0)]
+    return dict(zip(reads, np.array(table).T, strict=True))
 
 
 if __name__ == "__main__":
