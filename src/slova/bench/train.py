@@ -125,12 +125,13 @@ class Run:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """The way back from `tensors`."""
+        learned = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
             kind, _, rest = name.partition(".")
             if kind == "optimiser":
                 number, _, part = rest.partition(".")
-                state.setdefault(int(number), {})[part] = value
+                state.setdefault(int(number), {})[part] = _laid_out(value, learned[int(number)])
             elif kind == "average":
                 self.average[int(rest)].copy_(value)
         self.network.load_state_dict(
@@ -182,6 +183,11 @@ class Run:
                 mean.lerp_(value, 1 - self.recipe.ema)
             else:
                 mean.copy_(value)
+
+
+def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:
+    """In the memory order of the parameter it belongs to, as a fused optimiser wants it; a file has another."""
+    return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value
 
 
 def _channels_last(network: nn.Module) -> nn.Module:
