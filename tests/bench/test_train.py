@@ -14,7 +14,7 @@ from slova.bench.augment import crop, nothing
 from slova.bench.checkpoint import Checkpoint
 from slova.bench.layers import AlwaysDropout, BayesianLinear, kl_divergence
 from slova.bench.method import softmax_loss
-from slova.bench.train import Place, Recipe, seeded, train
+from slova.bench.train import Place, Recipe, Run, seeded, train
 from slova.heads import NONE
 from slova.losses import ova_loss
 
@@ -152,6 +152,20 @@ def test_a_checkpoint_whose_writing_fails_is_the_one_before(tmp_path, monkeypatc
     assert [file.name for file in tmp_path.iterdir()] == ["run.checkpoint"]
     assert Checkpoint(path, run).resume() == 1
     assert run.held == {"number": torch.tensor([1.0])}
+
+
+def test_what_an_optimiser_gets_back_lies_in_memory_as_its_parameter_does():
+    def started():
+        layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        return Run(layers.to(memory_format=torch.channels_last), softmax_loss, RECIPE, Place(CPU), rows=16)
+
+    first, second = started(), started()
+    first.plain_step(torch.rand(16, 3, 8, 8), torch.zeros(16, dtype=torch.long))
+    second.restore({name: value.contiguous() for name, value in first.tensors().items()})
+    weight = second.network[0].weight
+    kept = second.optimiser.state[weight]["momentum_buffer"]
+    assert kept.stride() == weight.stride() != kept.contiguous().stride()
+    assert torch.equal(kept, first.optimiser.state[first.network[0].weight]["momentum_buffer"])
 
 
 class Sink:
