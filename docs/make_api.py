@@ -21,6 +21,7 @@ MODULES = [
     "slova.classifier",
     "slova.retrofit",
     "slova.multilabel",
+    "slova.extreme",
     "slova.sklearn",
     "slova.export",
     "slova.engines",

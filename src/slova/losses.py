@@ -27,11 +27,11 @@ def ova_loss(logits: Tensor, labels: Tensor, *, weight: Tensor | None = None, re
     With weights the mean is the weighted one, sum(weight * loss) / sum(weight).
     """
     logits = _logits(logits)
-    _check_labels(logits, labels)
+    check_targets(logits, labels)
     index = torch.where(labels == NONE, 0, labels).long().unsqueeze(-1)
     own = logits.gather(-1, index)
     wanted = logits.scatter(-1, index, torch.where(labels.unsqueeze(-1) == NONE, own, -own))
-    return _reduce(TORCH.softplus(wanted).sum(-1), weight, reduction)
+    return reduced(TORCH.softplus(wanted).sum(-1), weight, reduction)
 
 
 def multilabel_loss(
@@ -43,7 +43,7 @@ def multilabel_loss(
     if targets.shape != logits.shape:
         raise ValueError(f"targets {tuple(targets.shape)} do not match logits {tuple(logits.shape)}")
     losses = binary_cross_entropy_with_logits(logits, targets.to(logits), reduction="none").sum(-1)
-    return _reduce(losses, weight, reduction)
+    return reduced(losses, weight, reduction)
 
 
 @torch.no_grad()
@@ -75,7 +75,7 @@ def _check_tensor(tensor: Tensor, name: str) -> None:
         raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
 
 
-def _check_labels(logits: Tensor, labels: Tensor) -> None:
+def check_targets(logits: Tensor, labels: Tensor) -> None:
     _check_tensor(labels, "labels")
     if labels.shape != logits.shape[:-1]:
         raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
@@ -88,7 +88,7 @@ def _check_labels(logits: Tensor, labels: Tensor) -> None:
             raise ValueError(f"labels must lie in [-1, {logits.shape[-1]}), got values from {low} to {high}")
 
 
-def _reduce(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:
+def reduced(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:
     if weight is not None:
         _check_tensor(weight, "weight")
     if weight is not None and weight.shape != losses.shape:

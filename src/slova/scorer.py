@@ -67,7 +67,8 @@ class Scorer:
     ) -> Scorer:
         """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the
         log-probabilities, None leaves them; `rescale` fits an affine map of the logits first. P(none) is calibrated
-        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them."""
+        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them. Among thousands of
+        classes the hits drown in the other pairs: `slova.extreme.fit` looks at the top class of each row alone."""
         logits, labels = _check_logits(logits, labels)
         before = AffineCalibration.fit(logits, labels, weight=weight) if rescale else None
         readout = head(logits if before is None else before(logits))
@@ -76,7 +77,7 @@ class Scorer:
             head=head,
             before=before,
             map=None if calibrate is None else calibrate(readout.log_probs, labels, **_weighted(weight)),
-            none_map=_none_map(readout.log_none, labels, weight),
+            none_map=none_map_of(readout.log_none, labels, weight),
         )
         answer = scorer.predict(logits)  # and not the top after the map, which may tie classes or change their order
         hits = answer.label == labels
@@ -195,7 +196,7 @@ def _weighted(weight: Array | None) -> dict[str, Array]:
     return {} if weight is None else {"weight": weight}
 
 
-def _none_map(log_none: np.ndarray, labels: np.ndarray, weight: Array | None) -> ExponentialCalibration | None:
+def none_map_of(log_none: np.ndarray, labels: np.ndarray, weight: Array | None) -> ExponentialCalibration | None:
     if not (labels == NONE).any() or np.isneginf(log_none).all():
         return None
     count = np.ones(len(labels)) if weight is None else check_weight(weight, labels)

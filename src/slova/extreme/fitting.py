@@ -1,0 +1,49 @@
+"""Calibration of a last layer on validation features, without its logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from torch import Tensor
+
+from slova.backend import Array, to_numpy
+from slova.calibration import ExponentialCalibration, Map
+from slova.extreme.chunks import check_labels, linear
+from slova.extreme.readout import finish, top
+from slova.heads import NONE
+from slova.metrics import Selection
+from slova.scorer import Scorer, none_map_of
+from slova.top import Top
+
+__all__ = ["fit"]
+
+AT_MOST_ONE = partial(ExponentialCalibration.fit, at_most_one=True)  # what docs/extreme.md measures
+
+
+def fit(
+    features: Tensor,
+    matrix: Tensor,
+    labels: Tensor,
+    *,
+    bias: Tensor | None = None,
+    calibrate: Callable[[Array, Array], Map] | None = AT_MOST_ONE,
+) -> Scorer:
+    """A scorer for `extreme.predict` and `extreme.score` from validation features and labels, NONE allowed.
+
+    `calibrate` sees the top class of each row alone, as a column of log-probabilities and labels 0 (it is right) and
+    NONE: among all N K pairs the few hits drown. P(none) is calibrated when the labels have NONE rows.
+    """
+    check_labels(linear(features, matrix, bias), labels, features.shape[:-1])
+    answers = Top(*(to_numpy(numbers).ravel() for numbers in top(features, matrix, bias=bias)))
+    truth = to_numpy(labels).ravel()
+    hits = np.where(answers.label == truth, 0, NONE)
+    scorer = Scorer(
+        classes=len(matrix),
+        map=None if calibrate is None else calibrate(answers.log_confidence[:, None], hits),
+        none_map=none_map_of(answers.log_none, truth, None),
+    )
+    confidence = finish(scorer, answers, 0.0)[1].astype(np.float64)
+    return replace(scorer, validation=Selection.histogram(confidence, hits != NONE))

@@ -1,0 +1,76 @@
+"""Label, calibrated confidence and P(none) from logits (..., K) that are there already, each read once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from slova.backend import Array, floating
+from slova.calibration import ExponentialCalibration, Map
+from slova.extreme.chunks import TRITON
+from slova.extreme.readout import check, finish
+from slova.scorer import Scorer
+from slova.top import top_slova
+
+__all__ = ["Answer", "score"]
+
+HALF_AND_SINGLE = (torch.float16, torch.bfloat16, torch.float32)
+
+
+class Answer(NamedTuple):
+    """The label (NONE where it was rejected), the probability that it is right, and that no class fits."""
+
+    label: Array
+    confidence: Array
+    none: Array
+
+
+def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
+    """The first three of `scorer.predict(logits, reject=reject)`, without gradients.
+
+    float32 and half precision on a GPU go through one kernel, which is as fast as the logits can be read, if the maps
+    are exponential ones; anything else, numpy too, takes the vectorised path.
+    """
+    if _fits(scorer, logits):
+        return _fused(scorer, logits.detach(), reject)
+    logits, _ = floating(logits, "logits")
+    check(scorer, logits.shape[-1])
+    logits = logits if isinstance(logits, np.ndarray) else logits.detach()
+    return Answer(*finish(scorer, top_slova(logits if scorer.before is None else scorer.before(logits)), reject))
+
+
+def _fits(scorer: Scorer, logits: Array) -> bool:
+    """Whether the kernel is for these logits and maps."""
+    if not (TRITON and isinstance(logits, Tensor) and logits.is_cuda and logits.dtype in HALF_AND_SINGLE):
+        return False
+    return all(map is None or isinstance(map, ExponentialCalibration) for map in (scorer.map, scorer.none_map))
+
+
+def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
+    from slova.extreme.kernels import score_rows, tile_for
+
+    check(scorer, logits.shape[-1])
+    rows = logits.reshape(-1, logits.shape[-1]).contiguous()
+    maps = (_numbers(scorer.map, rows), _numbers(scorer.none_map, rows))
+    affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))
+    answers = score_rows(rows, maps, affine, float(reject), tile_for(scorer.classes))
+    return Answer(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
+
+
+def _numbers(map: Map | None, rows: Tensor) -> Tensor:
+    """The exponents of a map, those after the first less the first, above its weights."""
+    if map is None:
+        return torch.empty(2, 0, device=rows.device)
+    assert isinstance(map, ExponentialCalibration)
+    excess = map.exponents - np.append(0.0, np.repeat(map.exponents[0], len(map.exponents) - 1))
+    return _sent(np.stack([excess, map.weights]).tobytes(), rows.device)
+
+
+@lru_cache(64)
+def _sent(numbers: bytes, device: torch.device) -> Tensor:
+    """On the device, and not sent again for every batch, which would cost more than a kernel."""
+    return torch.tensor(np.frombuffer(numbers).reshape(2, -1), dtype=torch.float32, device=device)
