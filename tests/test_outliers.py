@@ -192,7 +192,7 @@ def test_real_outliers_are_drawn_from_the_pool_all_over_it(bytes_):
     assert (labels[200:] == NONE).all()
     assert torch.equal(drawn, drawn[:, :1, :1, :1].expand_as(drawn))
     assert len(set(drawn[:, 0, 0, 0].round().tolist())) > 30
-    assert 0 <= drawn.min()
+    assert drawn.min() >= 0
     assert drawn.max() <= 49.001
 
 

@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,12 +13,24 @@ from slova.bench import data
 from slova.bench import methods as folder
 from slova.bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova.bench.method import Method, Outputs, softmax_loss
-from slova.bench.methods import acet, ceda, find, knn, mahalanobis, methods, ova_dm, react, svi, vim
+from slova.bench.methods import (
+    acet,
+    ceda,
+    find,
+    knn,
+    mahalanobis,
+    methods,
+    ova_dm,
+    react,
+    slova_distance,
+    svi,
+    vim,
+)  # fmt: skip
 from slova.bench.networks import digits_net, resnet20
 from slova.bench.pipeline import Bench, pooled
 from slova.bench.settings import SETTINGS, setting
 from slova.bench.train import Place, seeded
-from slova.heads import Readout
+from slova.heads import Readout, log_softmax, read_slova, read_softmax
 from slova.outliers import low_pass
 
 CPU = torch.device("cpu")
@@ -95,7 +108,7 @@ def test_a_method_asks_several_times_exactly_when_its_network_is_random(name):
     network, images = built(name)
     network.eval()
     assert (methods()[name].samples > 1) == (not torch.equal(network(images), network(images)))
-    assert methods()[name].members == (5 if name == "ensemble" else 1)
+    assert methods()[name].members == (5 if name.endswith("ensemble") else 1)
 
 
 @every
@@ -124,7 +137,15 @@ SOFTMAX = {
     "retrofit",
     "retrofit_noise",
 }
-OVA = {"ova", "slova_raw", "slova", "slova_clean"}
+OVA = {
+    "ova",
+    "slova_raw",
+    "slova",
+    "slova_clean",
+    "slova_distance",
+    "slova_ensemble",
+    "slova_distance_ensemble",
+}
 NONES = {"slova_none", "slova_none_raw"}
 
 
@@ -327,13 +348,36 @@ def test_distances_are_taken_from_the_features_here_and_from_the_outputs_in_the_
 def test_react_clips_the_features_of_the_classifier_at_their_90th_percentile():
     network, _ = built("react")
     images = torch.randint(0, 256, (2100, 1, 8, 8), dtype=torch.uint8)
-    adapted = react.adapt(network.eval(), images)
+    adapted = react.adapt(
+        network.eval(), SimpleNamespace(training=data.Split("digits-train", images, images[:, 0, 0, 0]))
+    )
     with torch.no_grad():
         features = network[:-1](images.float() / 255)
         ceiling = float(np.percentile(features[:2000].numpy(), 90))
         torch.testing.assert_close(adapted[:-1](images.float() / 255), features.clamp(max=ceiling))
     assert adapted[-1] is network[-1]
     assert float((features > ceiling).float().mean()) == pytest.approx(0.1, abs=0.01)
+
+
+def test_calibration_by_distance_sees_validation_images_alone_and_keeps_every_answer():
+    network, _ = built("slova_distance")
+    split = data.load("digits-val")
+    adapted = slova_distance.adapt(network.eval(), SimpleNamespace(validation=split))
+    images = split.images.float() / 255
+    with torch.no_grad():
+        assert torch.equal(adapted(images).argmax(1), network(images).argmax(1))
+    assert adapted[0].layers == ("3", "4", "5")
+    assert methods()["slova_distance_ensemble"].adapt is slova_distance.adapt
+
+
+@pytest.mark.parametrize("name", ["slova_ensemble", "slova_distance_ensemble"])
+def test_an_ensemble_of_slova_pools_before_the_readout(name):
+    logits = np.random.default_rng(0).normal(size=(5, 20, 4))
+    found, method = pooled(methods()[name].head, logits).log_probs, methods()[name]
+    wanted = logits.mean(0) if name == "slova_ensemble" else log_softmax(logits).mean(0)
+    single = read_slova(wanted) if name == "slova_ensemble" else read_softmax(wanted)
+    np.testing.assert_allclose(found, single.log_probs, atol=1e-12)
+    assert method.members == 5
 
 
 # Scores of what looks like training data, against their definitions.

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from slova.backend import Array
+from slova.bench.data import Split
 from slova.bench.train import Loss, Recipe
 from slova.calibration import Map
 from slova.heads import Readout, read_softmax
 
-__all__ = ["Backbone", "Method", "Outputs", "plain", "softmax_loss"]
+__all__ = ["Backbone", "Method", "Outputs", "Splits", "plain", "softmax_loss"]
 
 Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
@@ -29,6 +30,15 @@ class Outputs(NamedTuple):
 
     logits: Array
     features: Array
+
+
+class Splits(Protocol):
+    """What a network was trained on and what is kept to validate it; each is loaded when it is looked at."""
+
+    @property
+    def training(self) -> Split: ...
+    @property
+    def validation(self) -> Split: ...
 
 
 Detector = Callable[[Outputs], Array]  # to one number a row (N,), larger for what looks like the training data
@@ -56,7 +66,7 @@ class Method:
     recipe: Recipe | None = None  # hyper-parameters of its own, in place of the family's
     members: int = 1  # networks in the ensemble
     samples: int = 1  # passes through a stochastic network
-    adapt: Callable[[nn.Sequential, Tensor], nn.Sequential] | None = None  # after training, by training images
+    adapt: Callable[[nn.Sequential, Splits], nn.Sequential] | None = None  # after training, by images of one of them
     head: Callable[[Array], Readout] = read_softmax
     calibrate: Callable[[Array, Array], Map] | None = None
     noise: float = 0.0  # uniform noise images labelled NONE, as a share of the calibration set

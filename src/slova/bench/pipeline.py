@@ -75,8 +75,7 @@ class Bench:
         seeds = member_seeds(method.members, seed)
         networks = [self._network(method, member) for member in seeds]
         if method.adapt is not None:
-            images = self.training.images[:2000].to(self.place.device)
-            networks = [method.adapt(network, images) for network in networks]
+            networks = [method.adapt(network, self).eval() for network in networks]
         keys = [{**self.weights(method, member), "adapt": describe(method.adapt)} for member in seeds]
         return Trained(networks, method.samples, seed, self.place.device, keys)
 

@@ -2,12 +2,13 @@
 
 An unfitted map cannot exist: `SomeMap.fit(log_probs, labels)` returns a finished one, and `SomeMap(numbers)` makes one
 by hand. Maps take numpy arrays and torch tensors; `slova.calibration.module.MapModule(map)` is the same function as a
-torch module.
+torch module. `DistanceCalibration` stands apart: it maps logits and distances, and `slova.tempered` measures those.
 """
 
 from slova.calibration.affine import AffineCalibration
 from slova.calibration.beta import BetaCalibration
 from slova.calibration.completion import Completion, complete
+from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import ExponentialCalibration, FitReport, SmallValidationWarning
 from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
@@ -22,6 +23,7 @@ __all__ = [
     "AffineCalibration",
     "BetaCalibration",
     "Completion",
+    "DistanceCalibration",
     "ExponentialCalibration",
     "FitReport",
     "HistogramBinning",

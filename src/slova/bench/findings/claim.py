@@ -62,7 +62,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence, where it stands in the paper, and how rows are asked about it.
+    """One sentence, where it stands in the paper, if it does, and how rows are asked about it.
 
     `check(rows, paper, on)` is None where the paper says nothing of a training set. `across` takes the rows of all
     training sets at once.

@@ -15,4 +15,4 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
     return with_last(base, BayesianLinear(last_linear(base).in_features, classes, prior_scale=0.0626))
 
 
-METHOD = replace(svi.METHOD, name="ll_svi", network=network, family="softmax")
+METHOD = replace(svi.METHOD, name="ll_svi", network=network, family="softmax", samples=16)

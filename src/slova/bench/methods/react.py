@@ -5,8 +5,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from slova.bench.method import Splits
 from slova.bench.methods import softmax
-from slova.bench.networks import with_last
+from slova.bench.networks import last_linear, with_last
 
 
 class Clip(nn.Module):
@@ -21,8 +22,8 @@ class Clip(nn.Module):
 
 
 @torch.no_grad()
-def adapt(network: nn.Sequential, images: Tensor) -> nn.Sequential:
-    some = images[:2000].float() / 255
+def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
+    some = splits.training.images[:2000].to(last_linear(network).weight.device).float() / 255
     features = torch.cat([network[:-1](some[i : i + 500]) for i in range(0, len(some), 500)])
     return with_last(network, Clip(float(torch.quantile(features.flatten().float(), 0.9))), network[-1])
 

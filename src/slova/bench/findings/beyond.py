@@ -1,0 +1,69 @@
+"""What lies past the paper: methods that it does not have, beside those it has, at the seeds they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from slova.bench import display
+from slova.bench.display import look
+from slova.bench.findings.claim import Check, Claim
+from slova.bench.findings.numbers import mean_over, means
+from slova.bench.results import Row
+from slova.bench.tables.assembly import shown
+from slova.bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
+
+__all__ = ["CLAIMS"]
+
+NEW = ("slova_none", "slova_distance", "slova_ensemble", "slova_distance_ensemble")
+RIVALS = ("temperature", "ensemble")
+NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
+
+
+def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival: str) -> Check | None:
+    """In how many of the nine quartiles the one is below the other."""
+    seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (method, rival)))
+    both = [row for row in rows if row.method in (method, rival) and row.seed in seeds]
+    if not both:
+        return None
+    wins, words = 0, list[str]()
+    for metric in METRICS:
+        columns = [means(column) for column in quartiles(both, metric, shift_groups(rows)[0]).values()]
+        pairs = [(column[method, ""], column[rival, ""]) for column in columns]
+        wins += sum(display.is_better(metric, *pair) for pair in pairs)
+        ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
+        words.append(f"{display.metric(metric).name} {ours} and {theirs}")
+    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles ({_seeds(seeds)})"
+    return Check("", f"{count}: {'; '.join(words)}")
+
+
+def foreign(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """MMC and AUROC of each foreign set, with NONE in training and without."""
+    tests = [name for name in dict.fromkeys(row.test for row in rows) if name != f"{on}-test"]
+    words = [word for test in tests if (word := _with_and_without([row for row in rows if row.test == test], test))]
+    seeds = {row.seed for row in rows if row.method == NONE_TRAINED}
+    return Check("", f"MMC and AUROC with and without ({_seeds(seeds)}): {'; '.join(words)}") if words else None
+
+
+def _with_and_without(rows: Sequence[Row], test: str) -> str:
+    pair = [NONE_TRAINED, PLAIN]
+    found = [mean_over([row for row in rows if row.metric == metric], pair) for metric in ("mmc", "auroc")]
+    if not all(found):
+        return ""
+    sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
+    return f"{display.set_name(test)} {' and '.join(sides)}"
+
+
+def _seeds(seeds: set[int]) -> str:
+    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+
+
+def _claims() -> Iterator[Claim]:
+    for method in NEW:
+        for rival in RIVALS:
+            text = f"{look(method).name}, against {look(rival).name.lower()}, by quartiles over shifts"
+            yield Claim(text, "", "shift", partial(cells, method=method, rival=rival))
+    yield Claim("What NONE in training does to foreign data, uncalibrated", "", "ood", foreign)
+
+
+CLAIMS = tuple(_claims())

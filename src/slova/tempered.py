@@ -1,0 +1,227 @@
+"""A one-vs-all network that knows how far from home it is: the further an image is from the validation images, the less
+is made of its logits.
+
+    network = Tempered.fit(network, (val_images, val_labels))
+    classifier = slova.Classifier.fit(network, (val_images, val_labels), head=slova.read_softmax, calibrate=None)
+
+How far is measured in a few layers, by the mean of each channel over the image: log(1 + d^2 / channels), with d the
+Mahalanobis distance from the validation images. A row of logits does not know that its image is shifted; these
+distances do. What they mean is learned from validation images, as they are and degraded, by `DistanceCalibration`: two
+numbers a layer and two more. The order of the classes stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from slova.backend import Array
+from slova.batches import batches, logits_of
+from slova.calibration.distance import DistanceCalibration, sharpened
+from slova.degrade import degraded
+
+__all__ = ["Home", "Tempered", "resolutions"]
+
+CLEAN = 8.0  # how often an image as it is counts, against once degraded; chosen on validation images
+RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
+
+Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
+
+
+class Home(NamedTuple):
+    """Where the validation images are in a layer: the mean of the channels (C,), and the matrix (C, C) that makes their
+    spread one in every direction."""
+
+    mean: Array
+    whiten: Array
+
+    @classmethod
+    def of(cls, channels: Array) -> Home:
+        """From the channels (N, C) of some images."""
+        channels = np.asarray(channels, np.float64)
+        mean = channels.mean(axis=0)
+        covariance = (channels - mean).T @ (channels - mean) / len(channels)
+        ridge = RIDGE * np.trace(covariance) / len(covariance) + 1e-12  # channels that are always 0 have no spread
+        return cls(mean, np.linalg.inv(np.linalg.cholesky(covariance + ridge * np.eye(len(covariance)))).T)
+
+
+class Tempered(nn.Module):
+    """The network, the homes of its layers by their names, and the map; `forward` gives log-probabilities (N, K)."""
+
+    yes: Tensor
+    no: Tensor
+
+    def __init__(self, network: nn.Module, homes: Mapping[str, Home], map: DistanceCalibration) -> None:
+        super().__init__()
+        if not homes or len(map.yes) != len(homes) + 1:
+            raise ValueError(f"a map of {len(map.yes) - 1} distances does not fit {len(homes)} layers")
+        self.network, self.layers = network, tuple(homes)
+        for number, home in enumerate(homes.values()):
+            self.register_buffer(f"mean{number}", torch.as_tensor(home.mean, dtype=torch.float32))
+            self.register_buffer(f"whiten{number}", torch.as_tensor(home.whiten, dtype=torch.float32))
+        self.register_buffer("yes", torch.as_tensor(map.yes, dtype=torch.float32))
+        self.register_buffer("no", torch.as_tensor(map.no, dtype=torch.float32))
+
+    @classmethod
+    def fit(
+        cls,
+        network: nn.Module,
+        validation: Any,
+        *,
+        layers: Sequence[str] | None = None,
+        degrade: Degrade = degraded,
+        clean: float = CLEAN,
+        batch_size: int = 256,
+    ) -> Tempered:
+        """From labelled validation images, floats of [0, 1], as for `Classifier.fit`; NONE labels allowed.
+
+        `layers` are names of modules, the last of each resolution unless told. `degrade(images, seed=0)` makes images
+        worse: for a network whose images are normalised before they reach it, a function that undoes that and does it
+        again. An image as it is counts `clean` times as much as one degraded.
+        """
+        as_is, worse, labels = _asked(
+            network, batches(validation, batch_size, _device(network), labelled=True), layers, degrade
+        )
+        homes = {name: Home.of(channels) for name, channels in as_is.channels.items()}
+        logits = np.vstack([as_is.logits, worse.logits])
+        distances = np.vstack([_distances(part.channels, homes) for part in (as_is, worse)])
+        weight = np.repeat([clean, 1.0], len(labels))
+        map = DistanceCalibration.fit(logits, distances, np.tile(labels, 2), weight=weight)
+        return cls(network, homes, map).to(_device(network))
+
+    @classmethod
+    def untuned(cls, network: nn.Module, *inputs: Any, layers: Sequence[str] | None = None, **named: Any) -> Tempered:
+        """One that changes nothing, in the shape that `fit` gives it: to load a state dict into."""
+        with _evaluating(network):
+            found = _passed(network, layers or resolutions(network, *inputs, **named), inputs, named).channels
+        homes = {name: Home(np.zeros(part.shape[1]), np.eye(part.shape[1])) for name, part in found.items()}
+        neutral = np.eye(1, len(homes) + 1)[0]
+        return cls(network, homes, DistanceCalibration(neutral, neutral)).to(_device(network))
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        with _watching(self.network, self.layers) as seen:
+            logits = logits_of(self.network(*inputs, **named)).float()
+        log_probs: Tensor = sharpened(logits, self._distances(seen), self.yes, self.no)
+        return log_probs
+
+    def distances(self, *inputs: Any, **named: Any) -> Tensor:
+        """How far inputs are from home in each layer (N, layers); about log 2 for images like the validation images."""
+        with _watching(self.network, self.layers) as seen:
+            self.network(*inputs, **named)
+        return self._distances(seen)
+
+    @property
+    def map(self) -> DistanceCalibration:
+        return DistanceCalibration(self.yes.cpu().numpy(), self.no.cpu().numpy())
+
+    def _distances(self, seen: Mapping[str, Tensor]) -> Tensor:
+        homes = [Home(getattr(self, f"mean{n}"), getattr(self, f"whiten{n}")) for n in range(len(self.layers))]
+        squares = [_square(seen[name].float(), home) for name, home in zip(self.layers, homes, strict=True)]
+        return torch.stack(squares, dim=-1).log1p()
+
+
+def resolutions(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
+    """The last module of each resolution that images pass in the network, by name; a single pixel is none."""
+    last: dict[tuple[int, ...], str] = {}
+
+    def note(name: str, output: Any) -> None:
+        if isinstance(output, Tensor) and output.ndim == 4 and output.shape[-2:].numel() > 1:
+            last[tuple(output.shape[-2:])] = name
+
+    modules = {name: module for name, module in network.named_modules() if name}
+    with _hooked(modules, note), _evaluating(network):
+        network(*inputs, **named)
+    if not last:
+        raise ValueError("no layer of this network gives (N, C, H, W): name the layers to look at")
+    return tuple(last.values())
+
+
+class _Said(NamedTuple):
+    """Logits (N, K), and the channels (N, C) of each layer."""
+
+    logits: Array
+    channels: Mapping[str, Array]
+
+
+def _asked(
+    network: nn.Module, stream: Any, layers: Sequence[str] | None, degrade: Degrade
+) -> tuple[_Said, _Said, Array]:
+    """What the network says of every batch as it is and degraded, and the labels."""
+    as_is, worse, labels = list[_Said](), list[_Said](), list[Tensor]()
+    with _evaluating(network):
+        for number, (((images, *rest), named), truth) in enumerate(stream):
+            layers = layers or resolutions(network, images, *rest, **named)
+            as_is.append(_passed(network, layers, (images, *rest), named))
+            worse.append(_passed(network, layers, (degrade(images, seed=number), *rest), named))
+            labels.append(truth.cpu())
+    if not labels:
+        raise ValueError("there are no images to fit on")
+    return _joined(as_is), _joined(worse), torch.cat(labels).numpy()
+
+
+def _passed(network: nn.Module, layers: Sequence[str], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _Said:
+    with _watching(network, layers) as seen:
+        logits = logits_of(network(*inputs, **named)).float().cpu().numpy()
+    return _Said(logits, {name: seen[name].float().cpu().numpy() for name in layers})
+
+
+def _joined(parts: Sequence[_Said]) -> _Said:
+    channels = {name: np.concatenate([part.channels[name] for part in parts]) for name in parts[0].channels}
+    return _Said(np.concatenate([part.logits for part in parts]), channels)
+
+
+def _distances(channels: Mapping[str, Array], homes: Mapping[str, Home]) -> Array:
+    return np.stack([np.log1p(_square(channels[name], home)) for name, home in homes.items()], axis=-1)
+
+
+def _square(channels: Array, home: Home) -> Array:
+    """The squared Mahalanobis distance per channel."""
+    return (((channels - home.mean) @ home.whiten) ** 2).mean(-1)
+
+
+@contextmanager
+def _watching(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Tensor]]:
+    """The channels (N, C) of these layers, means over all places, once the network has been passed."""
+    seen: dict[str, Tensor] = {}
+
+    def note(name: str, output: Tensor) -> None:
+        seen[name] = output.flatten(2).mean(-1) if output.ndim > 2 else output
+
+    with _hooked({name: network.get_submodule(name) for name in layers}, note):
+        yield seen
+
+
+@contextmanager
+def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) -> Iterator[None]:
+    """Each module's name and output, whenever it is passed."""
+    hooks = [
+        module.register_forward_hook(lambda _, __, output, name=name: note(name, output))
+        for name, module in modules.items()
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def _evaluating(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients, and the former mode of every module afterwards."""
+    modes = [(module, module.training) for module in network.modules()]
+    try:
+        network.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _device(network: nn.Module) -> torch.device:
+    return next(network.parameters()).device

@@ -1,0 +1,168 @@
+"""A network tempered by distance: its parts are what they say, it is less sure of what is far away, and it travels."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import slova
+from slova.calibration import DistanceCalibration
+from slova.heads import log_softmax, read_softmax
+from slova.metrics import ece
+from slova.tempered import Home, Tempered, resolutions
+
+CLASSES = 4
+
+
+def pictures(count=600, seed=0):
+    """A bright quarter, one for each class, in noise: floats (N, 1, 8, 8) of [0, 1], and labels."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % CLASSES
+    images = 0.2 + 0.15 * torch.rand(count, 1, 8, 8, generator=generator)
+    for label in range(CLASSES):
+        row, column = 4 * (label // 2), 4 * (label % 2)
+        images[labels == label, :, row : row + 4, column : column + 4] += 0.25
+    return images + 0.25 * torch.rand(count, 1, 8, 8, generator=generator), labels
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Trained one-vs-all, in a few seconds."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU()]
+    network = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128, CLASSES))
+    images, labels = pictures(seed=1)
+    optimiser = torch.optim.Adam(network.parameters(), 0.01)
+    for _ in range(60):
+        optimiser.zero_grad()
+        slova.ova_loss(network(images), labels).backward()
+        optimiser.step()
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def tempered(network):
+    return Tempered.fit(network, pictures())
+
+
+def confidence(network, images):
+    with torch.no_grad():
+        return network(images).softmax(-1).amax(-1)
+
+
+def test_a_distance_is_that_of_mahalanobis(network):
+    """Without the ridge, which is a thousandth."""
+    generator = np.random.default_rng(0)
+    channels = generator.normal(size=(500, 3)) @ generator.normal(size=(3, 3))
+    home, row = Home.of(channels), generator.normal(size=3)
+    off = row - channels.mean(0)
+    wanted = off @ np.linalg.inv(np.cov(channels.T, bias=True)) @ off
+    assert (((row - home.mean) @ home.whiten) ** 2).sum() == pytest.approx(wanted, rel=0.05)
+
+
+def test_the_last_module_of_each_resolution_is_looked_at(network, tempered):
+    assert resolutions(network, pictures(4)[0]) == tempered.layers == ("1", "4")
+    with pytest.raises(ValueError, match="name the layers"):
+        resolutions(nn.Sequential(nn.Linear(3, 2)), torch.zeros(1, 3))
+
+
+def test_validation_images_are_at_log_2_and_others_further_away(tempered):
+    images, _ = pictures()
+    near, far = (tempered.distances(one) for one in (images, 1 - images))
+    assert near.shape == (600, 2)
+    assert (near.exp().mean(0) - 2).abs().max() < 0.3
+    assert (far.mean(0) > near.mean(0)).all()
+
+
+def test_it_is_the_map_of_the_networks_logits_and_these_distances(network, tempered):
+    images, _ = pictures(50, seed=2)
+    with torch.no_grad():
+        found, logits, distances = tempered(images), network(images), tempered.distances(images)
+    torch.testing.assert_close(found, tempered.map(logits, distances))
+    assert torch.equal(found.argmax(1), logits.argmax(1))
+    torch.testing.assert_close(found.exp().sum(1), torch.ones(50))
+
+
+def test_it_is_less_sure_of_what_is_far_away_and_honest_near_by(network, tempered):
+    images, labels = pictures(seed=3)
+    noise = torch.rand(600, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    assert confidence(tempered, noise).mean() < confidence(network, noise).mean() - 0.1
+    assert confidence(tempered, 100 * noise).max() < 0.5
+    assert ece(tempered(images).exp().detach().numpy(), labels.numpy()) < 0.05
+
+
+def test_the_more_an_image_as_it_is_counts_the_surer_is_it_of_such_images(network):
+    images, _ = pictures(seed=3)
+    sure = [confidence(Tempered.fit(network, pictures(), clean=clean), images).mean() for clean in (0.1, 1.0, 100.0)]
+    assert sure[0] < sure[1] < sure[2]
+
+
+def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
+    other = copy.deepcopy(network).train()
+    state = copy.deepcopy(other.state_dict())
+    once, twice = (Tempered.fit(other, pictures()) for _ in range(2))
+    assert torch.equal(once.yes, twice.yes)
+    assert other.training
+    assert all(torch.equal(value, state[name]) for name, value in other.state_dict().items())
+    assert not any(module._forward_hooks for module in other.modules())
+
+
+def test_batches_of_a_loader_are_as_good_as_tensors(network):
+    pair = pictures()
+    loader = DataLoader(TensorDataset(*pair), batch_size=256)
+    assert torch.equal(Tempered.fit(network, loader).yes, Tempered.fit(network, pair).yes)
+    with pytest.raises(ValueError, match="no images"):
+        Tempered.fit(network, DataLoader(TensorDataset(*(part[:0] for part in pair))))
+
+
+def test_named_layers_and_another_degradation_are_used(network):
+    seen = []
+
+    def darker(images, *, seed):
+        seen.append(seed)
+        return images / 2
+
+    found = Tempered.fit(network, pictures(), layers=["5"], degrade=darker, batch_size=200)
+    assert (found.layers, found.mean0.shape, seen) == (("5",), (128,), [0, 1, 2])
+
+
+def test_an_untuned_one_changes_nothing_and_takes_a_state_dict(network, tempered):
+    images, _ = pictures(20, seed=4)
+    blank = Tempered.untuned(network, images)
+    torch.testing.assert_close(blank(images), log_softmax(network(images)))
+    blank.load_state_dict(tempered.state_dict())
+    torch.testing.assert_close(blank(images), tempered(images))
+
+
+def test_a_classifier_of_it_saves_and_loads(network, tempered, tmp_path):
+    images, labels = pictures(100, seed=5)
+    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    classifier.save(tmp_path / "model.slova")
+    loaded = slova.Classifier.load(tmp_path / "model.slova", Tempered.untuned(copy.deepcopy(network), images))
+    torch.testing.assert_close(loaded.predict(images).confidence, classifier.predict(images).confidence)
+    torch.testing.assert_close(classifier.predict(images).confidence, confidence(tempered, images))
+
+
+@pytest.mark.parametrize("suffix", ["onnx", "pt2"])
+def test_a_classifier_of_it_is_exported(tempered, tmp_path, suffix):
+    pytest.importorskip("onnxruntime")
+    images, labels = pictures(100, seed=5)
+    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    assert classifier.export(tmp_path / f"model.{suffix}", images).confidence < 1e-5
+    assert (tmp_path / f"model.{suffix}").exists()
+
+
+def test_a_map_of_other_distances_is_refused(network):
+    with pytest.raises(ValueError, match="a map of 2 distances does not fit 1 layers"):
+        Tempered(network, {"1": Home(np.zeros(8), np.eye(8))}, DistanceCalibration([1, 0, 0], [1, 0, 0]))
+
+
+def test_gradients_reach_the_network(network, tempered):
+    images, labels = pictures(8)
+    nn.functional.nll_loss(copy.deepcopy(tempered)(images), labels).backward()
+    other = copy.deepcopy(tempered).train()
+    other(images).sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in other.network.parameters())
