@@ -48,8 +48,9 @@ def test_stored_answers_give_the_committed_rows_of_the_clean_test_set(demo, requ
     """Half precision costs less than a thousandth."""
     committed = {row.key: row for row in Results(request.config.rootpath / "results", "shift-cifar10").read()}
     rows = [row for row in Evidence.read(demo[0] / "results").rows("shift", "cifar10") if not row.shift]
-    assert len(rows) >= 30
-    for row in rows:
+    both = [row for row in rows if row.key in committed]
+    assert {row.method for row in both} >= {"softmax", "ensemble", "ova", "slova", "slova_none"}
+    for row in both:
         assert row.value == pytest.approx(committed[row.key].value, abs=1e-3), row
 
 

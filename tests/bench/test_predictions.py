@@ -90,7 +90,7 @@ def test_experiments_run_on_stored_answers(asked, tmp_path, monkeypatch):
     for experiment in ("shift", "ood", "stability"):
         rows = execute(Plan(experiment=experiment, on="digits", embedded=True, results=tmp_path, store=None))
         assert {row.method for row in rows} <= {
-            "softmax", "temperature", "ensemble", "ova", "slova", "slova_raw", "slova_clean"
+            "softmax", "temperature", "ensemble", "ova", "slova", "slova_raw", "slova_clean", "retrofit"
         }  # fmt: skip
         assert {row.n for row in rows} <= {500}
 

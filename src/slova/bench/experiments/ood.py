@@ -38,7 +38,7 @@ EXPERIMENT = Experiment(
     name="ood",
     methods=(
         "softmax", "ceda", "acet_short", "react", "ova", "slova_raw", "slova", "slova_clean",
-        "slova_none_raw", "slova_none",
+        "slova_distance", "slova_none_raw", "slova_none", "retrofit",
         "energy", "max_logit", "knn", "mahalanobis", "vim",
     ),
     sets=foreign_sets,

@@ -33,7 +33,8 @@ EXPERIMENT = Experiment(
     name="shift",
     methods=(
         "softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "ova_dm_original",
-        "ova", "slova_raw", "slova", "slova_clean", "slova_none",
+        "ova", "slova_raw", "slova", "slova_clean", "slova_distance", "slova_none",
+        "slova_ensemble", "slova_distance_ensemble", "retrofit",
     ),
     sets=shifted_sets,
     measure=measure,

@@ -19,7 +19,7 @@ __all__ = ["NETWORKS", "card", "write_cards"]
 NETWORKS = {
     "softmax": ("softmax", "temperature"),
     "ova": ("ova", "slova_raw", "slova", "slova_clean"),
-    "slova_none": (),
+    "slova_none": ("slova_none_raw", "slova_none"),
 }
 DECIDES = ("network", "backbone", "loss", "recipe", "data")
 CLEAN, FOREIGN = ("accuracy", "ece", "nll", "brier", "mmc"), ("mmc", "auroc", "fpr95")
@@ -33,7 +33,7 @@ def write_cards(evidence: Evidence, folder: Path) -> list[Path]:
         for network, readouts in NETWORKS.items():
             if network in evidence.record("ood", on).get("methods", {}):
                 written.append(folder / f"{network}-{on}.md")
-                written[-1].write_text(card(evidence, on, network, readouts or (network,)), encoding="utf-8")
+                written[-1].write_text(card(evidence, on, network, readouts), encoding="utf-8")
     return written
 
 
