@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -104,7 +105,10 @@ def test_a_command_on_an_engine_says_one_line(request, rows, scorer, map_file, t
 def test_a_killed_command_leaves_no_output_and_no_process(rows, map_file, tmp_path, number, code):
     words = ["score", rows.folder, "--map", map_file, "-o", "out", "--engine", "local", "--batch-size", 3]
     command = [sys.executable, "-m", "slova", *map(str, words)]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a test run in the background ignores
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeded
+    ) as process:
         while not (writing := [path.name.split(".") for path in tmp_path.glob(".out.*.part/.part-*.parquet.*")]):
             assert process.poll() is None
             time.sleep(0.01)
