@@ -7,11 +7,10 @@ make bench-core
 from __future__ import annotations
 
 import resource
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
+from timing import side_by_side, timed
 
 from slova import ExponentialCalibration, PairSketch, Scorer, log_slova, top_slova
 from slova.calibration import Pairs
@@ -19,8 +18,6 @@ from slova.calibration.adam import paper_mixture
 from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import best_mixture
 from slova.metrics import Detection, Ece, Selection
-
-ROUNDS = 7
 
 
 def main() -> None:
@@ -99,19 +96,6 @@ def validation(rows: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     chances = np.exp(truth - truth.max(axis=1, keepdims=True)).cumsum(axis=1)
     labels = (generator.random((rows, 1)) * chances[:, -1:] > chances).sum(axis=1)
     return (1.5 * truth + generator.normal(0, 0.5, truth.shape)).astype(np.float32), labels
-
-
-def side_by_side(ours: Callable[[], object], theirs: Callable[[], object], rounds: int = ROUNDS) -> tuple[float, float]:
-    """The best of several alternating runs of each, after one that warms up."""
-    ours(), theirs()
-    runs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
-    return min(run[0] for run in runs), min(run[1] for run in runs)
-
-
-def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ import math
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from timing import side_by_side
 from torch import Tensor
 
 import slova
@@ -223,19 +223,6 @@ def layer_of(rows: int, classes: int, width: int, device: str, dtype: torch.dtyp
     bias.fill_(-math.log(classes))
     labels = torch.randint(0, classes, (rows,), generator=generator, device=device)
     return *(part.to(dtype).requires_grad_() for part in (features, matrix, bias)), labels
-
-
-def side_by_side(mine: Callable[[], object], theirs: Callable[[], object], rounds: int = 7) -> tuple[float, float]:
-    """The best of several alternating runs of each, after one that warms up."""
-    mine(), theirs()
-    runs = [(timed(mine), timed(theirs)) for _ in range(rounds)]
-    return min(run[0] for run in runs), min(run[1] for run in runs)
-
-
-def timed(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import torch
@@ -62,13 +63,9 @@ class Loss:
         return ova_loss(network(images), labels)
 
 
-POOL: dict[torch.device, Tensor] = {}
-
-
+@cache
 def foreign(device: torch.device) -> Tensor:
-    if device not in POOL:
-        POOL[device] = data.load("cifar100-train").images.to(device)
-    return POOL[device]
+    return data.load("cifar100-train").images.to(device)
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def rows_of(classes, rows=37, seed=0):
     return torch.cat([logits, odd]).to(DEVICE)
 
 
-def same(found, wanted, rtol=1e-5, atol=1e-6):
+def assert_same(found, wanted, rtol=1e-5, atol=1e-6):
     torch.testing.assert_close(found.cpu(), wanted.cpu(), rtol=rtol, atol=atol, equal_nan=True)
 
 
@@ -56,7 +56,7 @@ def test_every_tile_gives_the_answers_of_the_vectorised_path(classes):
         for found, right in zip(
             kernels.score_rows(logits, (no_map, no_map), (1.0, 0.0), 0.0, tile), wanted, strict=True
         ):
-            same(found, right)
+            assert_same(found, right)
 
 
 @pytest.mark.parametrize("classes", [10, 100, 257])
@@ -69,7 +69,7 @@ def test_maps_and_thresholds_are_applied_in_the_kernel(classes, dtype):
     for reject in (0.0, 0.3):
         wanted = extreme.score(scorer, logits.cpu(), reject=reject)
         for found, right in zip(scoring._fused(scorer, logits, reject), wanted, strict=True):
-            same(found, right)
+            assert_same(found, right)
         assert (wanted.label == NONE).any()
 
 
@@ -79,8 +79,8 @@ def test_top_and_rest_are_those_of_a_row(classes):
     top, index, rest = kernels.top_and_rest(logits)
     wanted = top_slova(logits.cpu().double())
     assert torch.equal(index.cpu(), wanted.label)
-    same(-rest.double() - torch.nn.functional.softplus(-top.double()), wanted.log_confidence, atol=1e-7)
-    same(-rest.double() - torch.nn.functional.softplus(top.double()), wanted.log_none, atol=1e-7)
+    assert_same(-rest.double() - torch.nn.functional.softplus(-top.double()), wanted.log_confidence, atol=1e-7)
+    assert_same(-rest.double() - torch.nn.functional.softplus(top.double()), wanted.log_none, atol=1e-7)
 
 
 @pytest.mark.parametrize("classes", [1, 2, 100, 3000])
@@ -88,7 +88,7 @@ def test_one_and_several_are_those_of_the_heads(classes):
     logits = rows_of(classes)[:37]
     found, wanted = loss_kernels.one_and_several(logits), readout._one_and_several(logits.cpu())
     for log, right in zip(found, wanted, strict=True):
-        same(log.exp(), right.exp(), rtol=1e-4, atol=1e-30)
+        assert_same(log.exp(), right.exp(), rtol=1e-4, atol=1e-30)
 
 
 @pytest.mark.parametrize("classes", [1, 5, 4096, 5000])
@@ -98,9 +98,9 @@ def test_the_loss_and_its_slope_are_those_of_plain_torch(classes, dtype):
     labels = torch.randint(-3, classes + 3, (len(logits),), device=DEVICE)  # some belong to other chunks
     wanted = losses._loss_and_slope(logits.cpu().clone(), labels.cpu(), dtype)
     slope = None if dtype is None else torch.empty_like(logits, dtype=dtype)
-    same(loss_kernels.loss_and_slope(logits, labels, slope), wanted[0].double(), atol=1e-6)
+    assert_same(loss_kernels.loss_and_slope(logits, labels, slope), wanted[0].double(), atol=1e-6)
     if slope is not None:
-        same(slope.float(), wanted[1].float(), rtol=1e-5 if dtype == torch.float32 else 1e-2)
+        assert_same(slope.float(), wanted[1].float(), rtol=1e-5 if dtype == torch.float32 else 1e-2)
 
 
 def test_the_loss_through_the_kernels_is_the_dense_one(monkeypatch):
@@ -110,14 +110,14 @@ def test_the_loss_through_the_kernels_is_the_dense_one(monkeypatch):
     features, matrix, bias, labels = layer_of(20, 150, 8)
     parts = [part.requires_grad_() for part in (features, matrix, bias)]
     ours, dense = extreme.ova_loss(features, matrix, labels, bias=bias), ova_loss(features @ matrix.T + bias, labels)
-    same(ours, dense)
+    assert_same(ours, dense)
     for found, wanted in zip(torch.autograd.grad(ours, parts), torch.autograd.grad(dense, parts), strict=True):
-        same(found, wanted)
+        assert_same(found, wanted)
     scorer, logits = Scorer(classes=150, map=MAP), (features @ matrix.T + bias).detach()
     for found, wanted in zip(
         extreme.predict(scorer, features, matrix, bias=bias), scorer.predict(logits.cpu()), strict=True
     ):
-        same(found, wanted)
+        assert_same(found, wanted)
 
 
 def layer_of(rows, classes, width):
@@ -184,4 +184,4 @@ def test_on_a_gpu_score_takes_the_kernel_and_gives_the_answers_of_the_cpu(classe
         extreme.score(scorer, logits.cpu(), reject=0.2),
         strict=True,
     ):
-        same(found[:, 0], wanted)
+        assert_same(found[:, 0], wanted)

@@ -15,7 +15,7 @@ SOURCE = Path(slova.__file__).parent
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
     ["backend", "backend_torch"],
-    ["artifact", "state"],
+    ["artifact", "patches", "state"],
     ["heads"],
     ["degrade", "losses", "outliers", "top"],
     ["calibration"],

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-__all__ = ["batches", "logits_of", "shown"]
+__all__ = ["batches", "evaluating", "logits_of", "shown"]
 
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -23,6 +23,19 @@ def batches(source: Any, batch_size: int, device: torch.device, *, labelled: boo
     """Arguments for the network (positional and by name), on its device, with the labels, or None where none are asked
     for."""
     return _Batches(source, batch_size, device, labelled)
+
+
+@contextlib.contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients, and the former mode of every module afterwards."""
+    modes = [(module, module.training) for module in network.modules()]
+    try:
+        network.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
 
 
 def logits_of(output: Any) -> Tensor:

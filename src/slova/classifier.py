@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from slova import artifact
 from slova.backend import Array
-from slova.batches import batches, logits_of, shown
+from slova.batches import batches, evaluating, logits_of, shown
 from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
 from slova.heads import NONE, Readout, log_slova, read_slova
@@ -96,7 +96,7 @@ class Classifier(nn.Module):
         """Label or NONE, confidence, P(none) and P(several), on the host; with names given the labels are names, and
         None for NONE."""
         scorer, threshold = self._scorer(), self.reject if reject is None else reject
-        with _evaluating(self):
+        with evaluating(self):
             source = shown(batches(inputs, batch_size, _device(self), labelled=False), progress, "predict")
             answers = [
                 [part.cpu() for part in scorer.predict(_forward(self.network, batch), reject=threshold)]
@@ -139,7 +139,7 @@ class Classifier(nn.Module):
         """
         from slova.export.network import export_classifier
 
-        with _evaluating(self):
+        with evaluating(self):
             return export_classifier(self, path, inputs, reject=reject, tolerance=tolerance)
 
     @classmethod
@@ -165,28 +165,11 @@ class Classifier(nn.Module):
         return np.asarray(table[labels.numpy()])
 
 
-class _evaluating:
-    """Evaluation mode without gradients, and the former mode of every module afterwards."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.modes = [(part, part.training) for part in module.modules()]
-        self.module, self.grad = module, torch.no_grad()
-
-    def __enter__(self) -> None:
-        self.module.eval()
-        self.grad.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self.grad.__exit__(*error)
-        for part, mode in self.modes:
-            part.training = mode
-
-
 def _collect(
     network: nn.Module, source: Any, batch_size: int, progress: bool | None, *, labelled: bool = True
 ) -> tuple[Tensor, Tensor, Any]:
     """Logits and labels of a data source, on the host, and its inputs without their rows."""
-    with _evaluating(network):
+    with evaluating(network):
         stream = shown(batches(source, batch_size, _device(network), labelled=labelled), progress, "fit")
         seen = [(_forward(network, batch).float().cpu(), labels, _no_rows(batch)) for batch, labels in stream]
     if not seen:

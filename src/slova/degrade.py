@@ -20,6 +20,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from slova.patches import reordered
+
 __all__ = [
     "KINDS",
     "blended",
@@ -129,16 +131,12 @@ def rephased(images: Tensor, generator: Generator) -> Tensor:
 def exchanged(images: Tensor, generator: Generator) -> Tensor:
     """Patches an eighth of a side wide in a different order, mostly along their rows; what fills no patch stays."""
     size = max(1, min(images.shape[-2:]) // 8)
-    rows, columns = images.shape[-2] // size, images.shape[-1] // size
-    inner = images[..., : rows * size, : columns * size]
-    patches = inner.reshape(*images.shape[:2], rows, size, columns, size).transpose(-3, -2).flatten(2, 3)
-    places = torch.arange(rows * columns, device=images.device)
-    moved = places + 12 * _strength(images, generator)[..., 0, 0] * _normal(images, generator, rows * columns)
-    order = moved.argsort(1)[:, None, :, None, None].expand_as(patches)
-    mixed = patches.gather(2, order).view(*images.shape[:2], rows, columns, size, size)
-    whole = images.clone()
-    whole[..., : rows * size, : columns * size] = mixed.transpose(-3, -2).reshape(inner.shape)
-    return whole
+    strength = _strength(images, generator)[..., 0, 0]
+    return reordered(
+        images,
+        size,
+        lambda count: torch.arange(count, device=images.device) + 12 * strength * _normal(images, generator, count),
+    )
 
 
 def _strength(images: Tensor, generator: Generator) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slova.heads import NONE
+from slova.patches import reordered
 
 __all__ = [
     "KINDS",
@@ -85,16 +86,7 @@ def shuffled(images: Tensor, size: int | None = None) -> Tensor:
     """Square patches of each image in another order: its texture without its shape. A patch is a quarter of the side
     unless told; what does not fill one stays where it is."""
     size = max(1, min(images.shape[-2:]) // 4) if size is None else size
-    rows, columns = images.shape[-2] // size, images.shape[-1] // size
-    if rows * columns < 2:
-        raise ValueError(f"images of {tuple(images.shape[-2:])} pixels have no two patches of {size}")
-    inner = images[..., : rows * size, : columns * size]
-    patches = inner.reshape(*images.shape[:2], rows, size, columns, size).transpose(-3, -2).flatten(2, 3)
-    order = torch.rand(len(images), rows * columns, device=images.device).argsort(-1)[:, None, :, None, None]
-    mixed = patches.gather(2, order.expand_as(patches)).reshape(*images.shape[:2], rows, columns, size, size)
-    whole = images.clone()
-    whole[..., : rows * size, : columns * size] = mixed.transpose(-3, -2).reshape(inner.shape)
-    return whole
+    return reordered(images, size, lambda count: torch.rand(len(images), count, device=images.device))
 
 
 def enlarged(images: Tensor) -> Tensor:

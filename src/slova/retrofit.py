@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from slova.backend import Array, floating
-from slova.batches import batches, logits_of
+from slova.batches import batches, evaluating, logits_of
 from slova.losses import ova_loss
 
 __all__ = ["OneVsAll", "features_of", "log_odds", "refit"]
@@ -59,23 +59,19 @@ class OneVsAll(nn.Module):
         return odds
 
 
-@torch.no_grad()
 def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size: int = 256) -> tuple[Tensor, Tensor]:
     """What goes into the network's `last` layer (N, D), and the labels (N,), on the host; the source as for
     `Classifier.fit`."""
     seen: list[Tensor] = []
     labels: list[Tensor] = []
-    modes = [(module, module.training) for module in network.modules()]
     hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].float().cpu()))
     try:
-        network.eval()
-        for (inputs, named), truth in batches(source, batch_size, last.weight.device, labelled=True):
-            network(*inputs, **named)
-            labels.append(truth.cpu())
+        with evaluating(network):
+            for (inputs, named), truth in batches(source, batch_size, last.weight.device, labelled=True):
+                network(*inputs, **named)
+                labels.append(truth.cpu())
     finally:
         hook.remove()
-        for module, mode in modes:
-            module.training = mode
     if len(seen) != len(labels) or not seen:
         raise ValueError(f"the layer {last} was passed {len(seen)} times in {len(labels)} batches; once each is wanted")
     return torch.cat(seen), torch.cat(labels)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from slova.backend import Array
-from slova.batches import batches, logits_of
+from slova.batches import batches, evaluating, logits_of
 from slova.calibration.distance import DistanceCalibration, sharpened
 from slova.degrade import degraded
 
@@ -97,7 +97,7 @@ class Tempered(nn.Module):
     @classmethod
     def untuned(cls, network: nn.Module, *inputs: Any, layers: Sequence[str] | None = None, **named: Any) -> Tempered:
         """One that changes nothing, in the shape that `fit` gives it: to load a state dict into."""
-        with _evaluating(network):
+        with evaluating(network):
             found = _passed(network, layers or resolutions(network, *inputs, **named), inputs, named).channels
         homes = {name: Home(np.zeros(part.shape[1]), np.eye(part.shape[1])) for name, part in found.items()}
         neutral = np.eye(1, len(homes) + 1)[0]
@@ -134,7 +134,7 @@ def resolutions(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ..
             last[tuple(output.shape[-2:])] = name
 
     modules = {name: module for name, module in network.named_modules() if name}
-    with _hooked(modules, note), _evaluating(network):
+    with _hooked(modules, note), evaluating(network):
         network(*inputs, **named)
     if not last:
         raise ValueError("no layer of this network gives (N, C, H, W): name the layers to look at")
@@ -153,7 +153,7 @@ def _asked(
 ) -> tuple[_Said, _Said, Array]:
     """What the network says of every batch as it is and degraded, and the labels."""
     as_is, worse, labels = list[_Said](), list[_Said](), list[Tensor]()
-    with _evaluating(network):
+    with evaluating(network):
         for number, (((images, *rest), named), truth) in enumerate(stream):
             layers = layers or resolutions(network, images, *rest, **named)
             as_is.append(_passed(network, layers, (images, *rest), named))
@@ -208,19 +208,6 @@ def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) 
     finally:
         for hook in hooks:
             hook.remove()
-
-
-@contextmanager
-def _evaluating(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients, and the former mode of every module afterwards."""
-    modes = [(module, module.training) for module in network.modules()]
-    try:
-        network.eval()
-        with torch.no_grad():
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def _device(network: nn.Module) -> torch.device:

@@ -12,19 +12,14 @@ import torch
 from slova.bench import data
 from slova.bench import methods as folder
 from slova.bench.layers import BayesianLinear, DistanceLinear, kl_divergence
-from slova.bench.method import Method, Outputs, softmax_loss
+from slova.bench.method import Method, softmax_loss
 from slova.bench.methods import (
-    acet,
-    ceda,
     find,
-    knn,
-    mahalanobis,
     methods,
     ova_dm,
     react,
     slova_distance,
     svi,
-    vim,
 )  # fmt: skip
 from slova.bench.networks import digits_net, resnet20
 from slova.bench.pipeline import Bench, pooled
@@ -158,15 +153,6 @@ def test_methods_share_weights_exactly_when_they_differ_only_after_training(wher
         assert sharing == next((group for group in (SOFTMAX, OVA, NONES) if name in group), {name})
 
 
-@pytest.mark.parametrize("name", [name for name, method in methods().items() if method.detect is not None])
-def test_a_detector_gives_every_image_one_finite_number(name):
-    training, labels, near, far = clusters()
-    score = methods()[name].detect(training, labels)
-    for outputs in (training, near, far):
-        assert score(outputs).shape == (len(outputs.features),)
-        assert np.isfinite(score(outputs)).all()
-
-
 # Learning.
 
 
@@ -207,100 +193,6 @@ def test_networks_trained_on_noise_are_less_sure_of_it_than_softmax(name):
     with seeded(CPU, 5):
         noise = low_pass(data.load("digits-test").images.float() / 255)
     assert unsure_of(name, noise) < 0.6 * unsure_of("softmax", noise)
-
-
-# CEDA and ACET.
-
-
-def test_ceda_weighs_cross_entropy_and_confidence_in_noise_alike():
-    network, images = built("ceda")
-    noise, labels = torch.rand_like(images), torch.tensor([3, 1, 9, 1])
-    log_probs = network.train()(torch.cat([images, noise])).log_softmax(1)
-    network, _ = built("ceda")
-    wanted = (-log_probs[range(4), labels].sum() + log_probs[4:].max(1).values.sum()) / 8
-    torch.testing.assert_close(ceda.together(network.train(), images, labels, noise), wanted)
-
-
-class Watched(torch.nn.Module):
-    """A network that remembers the images it was shown and how sure it was of them."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.network, self.shown, self.sure = network, [], []
-
-    def forward(self, images):
-        logits = self.network(images)
-        self.shown.append(images.detach().clone())
-        self.sure.append(ceda.confidence(logits).detach())
-        return logits
-
-
-def attacked(steps=acet.STEPS):
-    network = Watched(built("acet")[0].train())
-    with seeded(CPU, 2):
-        network.network(torch.rand(64, 1, 8, 8))  # statistics of its own
-        noise = low_pass(torch.rand(32, 1, 8, 8))
-        before = {name: value.clone() for name, value in network.state_dict().items()}
-        found = acet.attack(network, noise, steps)
-    return network, noise, found, before
-
-
-def test_the_attack_keeps_the_image_of_highest_confidence_it_has_seen():
-    network, noise, found, _ = attacked()
-    network.eval()
-    assert torch.equal(network.shown[0], noise)
-    highest = torch.stack(network.sure).max(0).values
-    torch.testing.assert_close(ceda.confidence(network.network(found)), highest)
-    assert (highest >= network.sure[0]).all()
-    assert highest.mean() > network.sure[0].mean() + 0.1
-
-
-def test_the_confidence_kept_grows_with_the_number_of_looks():
-    network, *_ = attacked()
-    kept = torch.stack(network.sure).cummax(0).values.mean(1)
-    assert (kept[20] > kept[2]) & (kept[-1] > kept[20])
-
-
-def test_the_attack_stays_within_epsilon_of_the_noise_and_within_the_pixels():
-    network, noise, found, _ = attacked()
-    for images in (*network.shown, found):
-        assert (images - noise).abs().max() <= acet.EPSILON + 1e-6
-        assert images.min() >= 0
-        assert images.max() <= 1
-
-
-def test_the_attack_takes_forty_signed_steps_from_a_random_start():
-    network, noise, *_ = attacked()
-    _, start, *path = network.shown
-    assert len(path) == acet.STEPS == 40
-    moved = (path[0] - start).abs()
-    assert moved.max() == pytest.approx(0.3 / 40, rel=1e-3)
-    far = (start - noise).abs().amax((1, 2, 3))
-    assert 0 < far.min() < 0.1
-    assert 0.2 < far.max() <= 0.3
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_the_attack_leaves_network_statistics_mode_and_gradients_as_they_were(training):
-    network, _, found, before = attacked(3)
-    assert network.training
-    assert network.network[2].training
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
-    assert not found.requires_grad
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in network.parameters())
-    acet.attack(network.train(training), torch.rand(4, 1, 8, 8), 2)
-    assert network.training == network.network[2].training == training
-
-
-@pytest.mark.parametrize(("name", "steps"), [("acet", 40), ("acet_short", 8)])
-def test_acet_trains_on_the_attacked_noise_in_one_batch_with_the_images(name, steps):
-    network = Watched(built(name)[0])
-    images = torch.rand(12, 1, 8, 8)
-    methods()[name].loss(network, images, torch.zeros(12, dtype=torch.long), 100)
-    assert len(network.shown) == 1 + (steps + 1) + 1
-    assert torch.equal(network.shown[-1][:12], images)
-    _, best = torch.stack(network.sure[:-1]).max(0)
-    assert torch.equal(network.shown[-1][12:], torch.stack(network.shown[:-1])[best, range(3)])
 
 
 # SVI, OVA-DM, ReAct.
@@ -378,123 +270,6 @@ def test_an_ensemble_of_slova_pools_before_the_readout(name):
     single = read_slova(wanted) if name == "slova_ensemble" else read_softmax(wanted)
     np.testing.assert_allclose(found, single.log_probs, atol=1e-12)
     assert method.members == 5
-
-
-# Scores of what looks like training data, against their definitions.
-
-
-@cache
-def clusters(seed=0, features=8, classes=3):
-    """Training clusters around the first axes with a little in all directions, more of the same, and a foreign cluster
-    on the last axis."""
-    generator = np.random.default_rng(seed)
-    weight = np.eye(classes, features) * 3
-
-    def around(centres):
-        found = (centres + generator.normal(size=centres.shape) * np.linspace(0.3, 0.1, features)).astype(np.float32)
-        return Outputs((found @ weight.T.astype(np.float32))[None], found)
-
-    labels = generator.integers(0, classes, 300)
-    more = generator.integers(0, classes, 100)
-    axes = 3 * np.eye(classes, features)
-    return around(axes[labels]), labels, around(axes[more]), around(np.tile(3 * np.eye(features)[-1], (100, 1)))
-
-
-def unit(features):
-    return features / np.linalg.norm(features, axis=1, keepdims=True)
-
-
-def naive_knn(training, labels, outputs):
-    bank = unit(training.features)
-    distances = [np.sort(np.linalg.norm(bank - row, axis=1))[49] for row in unit(outputs.features)]
-    return 1 - np.square(distances) / 2  # for unit vectors, falling in the distance
-
-
-def naive_mahalanobis(training, labels, outputs):
-    groups = [training.features[labels == label].astype(np.float64) for label in range(3)]
-    covariance = sum((group - group.mean(0)).T @ (group - group.mean(0)) for group in groups) / len(labels)
-    inverse = np.linalg.inv(covariance)
-    away = [[row - group.mean(0) for group in groups] for row in outputs.features]
-    return np.array([-min(d @ inverse @ d for d in row) for row in away])
-
-
-def naive_vim(training, labels, outputs):
-    """The classifier of these clusters has no bias, so all logits are zero at zero."""
-    _, _, directions = np.linalg.svd(training.features.astype(np.float64))  # from the largest variance to the least
-    outside = directions[4:]
-
-    def residual(features):
-        return np.linalg.norm(features @ outside.T, axis=1)
-
-    scale = training.logits[0].max(1).mean() / residual(training.features).mean()
-    return np.log(np.exp(outputs.logits[0].astype(np.float64)).sum(1)) - scale * residual(outputs.features)
-
-
-NAIVE = {
-    "knn": naive_knn,
-    "mahalanobis": naive_mahalanobis,
-    "vim": naive_vim,
-    "energy": lambda training, labels, outputs: np.log(np.exp(outputs.logits[0].astype(np.float64)).sum(1)),
-    "max_logit": lambda training, labels, outputs: np.array([max(row) for row in outputs.logits[0]]),
-}
-scores = pytest.mark.parametrize("name", NAIVE)
-
-
-def test_every_detector_is_checked_against_its_definition():
-    assert set(NAIVE) == {name for name, method in methods().items() if method.detect is not None}
-
-
-@scores
-def test_a_score_is_its_definition_written_naively(name):
-    training, labels, near, far = clusters()
-    score = methods()[name].detect(training, labels)
-    for outputs in (near, far):
-        np.testing.assert_allclose(score(outputs), NAIVE[name](training, labels, outputs), rtol=2e-4, atol=2e-5)
-
-
-@scores
-def test_a_score_tells_a_foreign_cluster_from_more_of_the_training_data(name):
-    training, labels, near, far = clusters()
-    score = methods()[name].detect(training, labels)
-    assert score(near).min() > score(far).max()
-
-
-def test_neighbours_are_found_in_parts_as_in_one(monkeypatch):
-    training, labels, near, _ = clusters()
-    whole = knn.detect(training, labels)(near)
-    monkeypatch.setattr(knn, "ROWS", 7)
-    np.testing.assert_allclose(knn.detect(training, labels)(near), whole, rtol=1e-6)
-
-
-def test_a_bank_smaller_than_fifty_gives_its_furthest():
-    training, labels, near, _ = clusters()
-    few = Outputs(training.logits[:, :10], training.features[:10])
-    wanted = (unit(near.features) @ unit(few.features).T).min(1)
-    np.testing.assert_allclose(knn.detect(few, labels[:10])(near), wanted, rtol=1e-5)
-
-
-def test_the_origin_of_vim_is_where_all_logits_are_zero():
-    generator = np.random.default_rng(0)
-    weight, bias = generator.normal(size=(3, 8)), generator.normal(size=3)
-    features = generator.normal(size=(200, 8))
-    found = vim.origin(Outputs((features @ weight.T + bias)[None], features))
-    np.testing.assert_allclose(weight @ found + bias, 0, atol=1e-9)
-
-
-def test_dead_features_do_not_hurt_the_mahalanobis_distance():
-    training, labels, near, _ = clusters()
-
-    def padded(outputs):
-        return Outputs(outputs.logits, np.pad(outputs.features, ((0, 0), (0, 2))))
-
-    found = mahalanobis.detect(padded(training), labels)(padded(near))
-    np.testing.assert_allclose(found, mahalanobis.detect(training, labels)(near), rtol=1e-6)
-
-
-def test_the_energy_is_finite_where_its_definition_overflows():
-    large = Outputs(np.full((1, 2, 3), 5000.0), np.zeros((2, 1)))
-    score = methods()["energy"].detect(large, np.zeros(2))
-    np.testing.assert_allclose(score(large), 5000 + np.log(3))
 
 
 def test_dropout_rates_are_those_of_ovadia_et_al():
