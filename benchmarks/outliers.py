@@ -1,8 +1,8 @@
 """Which outliers should a one-vs-all network see in training? Each mix trains one network, which is judged
-by validation images and by outliers that nobody trains on; test sets are not looked at.
+by validation images and by outliers that nobody trains on; test sets are not looked at unless asked for.
 
 python benchmarks/outliers.py 20 plain mix without_low_pass …       # names of MIXES; all of them unless told
-python benchmarks/outliers.py 100 exposed                           # real outliers: CIFAR-100's training images
+python benchmarks/outliers.py 100 exposed --test                    # real outliers: CIFAR-100's training images
 
 Prints a line a network, MMC and AUROC for each kind of outlier, and appends it as JSON to outliers.jsonl. CIFAR-10,
 one seed; 20 epochs take 11 seconds on a large GPU, and hours without one.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -26,6 +27,7 @@ from slova.backend import Array
 from slova.bench import data
 from slova.bench.methods import methods
 from slova.bench.pipeline import Bench, pooled
+from slova.bench.sets import foreign_sets
 from slova.bench.settings import setting
 from slova.bench.store import Store
 from slova.bench.train import Place, seeded
@@ -69,7 +71,7 @@ def foreign(device: torch.device) -> Tensor:
 
 
 def main() -> None:
-    epochs, *names = sys.argv[1:]
+    epochs, *names = [word for word in sys.argv[1:] if word != "--test"]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     bench = Bench(setting("cifar10"), Store(".slova"), Place(device=device))
     outside = outliers(bench.validation.images[:COUNT].float() / 255)
@@ -97,6 +99,18 @@ def measured(bench: Bench, mix: str, epochs: int, outside: dict[str, Tensor]) ->
     for kind, images in outside.items():
         answer = said(images)
         line[kind] = (mmc(answer), round(auroc(inside.max(-1), answer.max(-1)), 3))
+    return line | (tested(bench, said) if "--test" in sys.argv else {})
+
+
+def tested(bench: Bench, said: Callable[[Tensor], Array]) -> dict[str, object]:
+    """Accuracy on the test set, and the foreign sets of the comparison."""
+    clean, *foreign = foreign_sets(bench)
+    images, labels = clean.load(bench)
+    inside = said(images)
+    line: dict[str, object] = {"test accuracy": float((inside.argmax(-1) == labels.numpy()).mean())}
+    for test in foreign:
+        answer = said(test.load(bench)[0])
+        line[test.test] = (mmc(answer), round(auroc(inside.max(-1), answer.max(-1)), 3))
     return line
 
 

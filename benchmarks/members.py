@@ -1,0 +1,223 @@
+"""What must a member of an ensemble cost? Five one-vs-all networks, against members that share one training: averages
+of the weights at five moments of it, five last layers on one trunk, five last stages on one trunk.
+
+python benchmarks/members.py digits 0,1,2
+python benchmarks/members.py cifar10 0,1,2 2000     # so many images of every set; wants a GPU
+
+Logits are averaged, read out and calibrated on validation images as in `slova_ensemble`. Quartiles are over the clean
+set and the shifts, means over seeds; the work of a pass is a multiple of one network's, the seconds are of training.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from slova.backend import Array
+from slova.bench.method import Backbone, Method
+from slova.bench.methods import find
+from slova.bench.networks import last_linear, with_last
+from slova.bench.pipeline import Bench
+from slova.bench.sets import PAPER, shifted_sets
+from slova.bench.settings import setting
+from slova.bench.store import Store, describe
+from slova.bench.train import Place, Run, seeded
+from slova.calibration import ExponentialCalibration
+from slova.heads import log_slova
+from slova.losses import init_bias, ova_loss
+from slova.metrics import accuracy, brier, ece, nll
+
+MEMBERS = 5
+SPAN = 0.02  # of the training, that the moving average of the weights looks back
+MOMENTS = (0.6, 0.7, 0.8, 0.9, 1.0)  # of the training, when the average is kept
+TRUNK = 5 / 8  # of the layers: all of ResNet-20 but its last stage
+NAMES = ("accuracy", "clean", *(f"{name} {q}" for name in ("ECE", "NLL", "Brier") for q in ("25", "50", "75")))
+SHIPPED = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Networks that say the logits of one member (N, K) each, or of several side by side."""
+
+    members: list[nn.Sequential]
+    seconds: float  # of training; next to none for networks that were in the store
+    ways: int = 1  # members in each network
+
+    def say(self, images: Tensor) -> Tensor:
+        """The mean of all members' logits (N, K)."""
+        said = torch.stack([network(images) for network in self.members])
+        return said.view(len(said), len(images), self.ways, -1).mean((0, 2))
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # small validation sets
+    place = Place(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
+    bench = Bench(setting(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    tables = [measured(bench, int(seed)) for seed in sys.argv[2].split(",")]
+    print(
+        f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "multiplications, seconds"
+    )
+    for kind in tables[0]:
+        numbers = np.mean([table[kind] for table in tables], axis=0)
+        print(kind.ljust(24), *(f"{value:8.3f}" for value in numbers[:-2]), f"{numbers[-2]:8.2f} {numbers[-1]:7.0f}")
+
+
+def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
+    averages = checkpoints(bench, seed)
+    kinds = {
+        "one network": networks(bench, seed, 1),
+        "its average": replace(averages, members=averages.members[-1:]),
+        "averages of one training": averages,
+        "five last layers": shared(bench, seed, last_layers),
+        "five last stages": shared(bench, seed, last_stages),
+        "five networks": networks(bench, seed, MEMBERS),
+    }
+    image = torch.zeros(1, *bench.validation.images.shape[1:], device=bench.place.device)
+    work = {kind: operations(ensemble, image) for kind, ensemble in kinds.items()}
+    return {
+        kind: [*scores(bench, ensemble), work[kind] / work["one network"], ensemble.seconds]
+        for kind, ensemble in kinds.items()
+    }
+
+
+def networks(bench: Bench, seed: int, members: int) -> Ensemble:
+    """Networks that were trained by themselves."""
+    (ova,) = find(["ova"])
+    started = time.perf_counter()
+    found = bench.trained(replace(ova, members=members), seed).networks
+    return Ensemble(found, since(started))
+
+
+def checkpoints(bench: Bench, seed: int) -> Ensemble:
+    """The moving average of the weights of one training, at several moments."""
+    (ova,) = find(["ova"])
+    recipe = bench.setting.recipe(ova)
+    steps = recipe.epochs * (len(bench.training.labels) // recipe.batch)
+    method = replace(ova, recipe=replace(recipe, ema=1 - 1 / (SPAN * steps)))
+    started = time.perf_counter()
+    what = {**bench.weights(method, seed), "moments": describe(MOMENTS)}
+    found = bench.store.get("weights", what, lambda: followed(bench, method, seed))
+    members = [built(bench, method) for _ in MOMENTS]
+    for number, member in enumerate(members):
+        own = f"{number}."
+        member.load_state_dict({n.removeprefix(own): value for n, value in found.items() if n.startswith(own)})
+    return Ensemble(members, since(started))
+
+
+def followed(bench: Bench, method: Method, seed: int) -> dict[str, Tensor]:
+    """The averages, each tensor under the number of its moment; trained as `slova.bench.train` does."""
+    recipe, device = bench.setting.recipe(method), bench.place.device
+    images, labels = bench.training.images.to(device), bench.training.labels.to(device)
+    with seeded(torch.device("cpu"), seed, epoch=-1):
+        network = built(bench, method).train()
+    run = Run(network, method.loss, recipe, bench.place, rows=len(images))
+    moments = {round(moment * recipe.epochs): number for number, moment in enumerate(MOMENTS)}
+    kept: dict[str, Tensor] = {}
+    for epoch in range(recipe.epochs):
+        with seeded(device, seed, epoch):
+            run.epoch(images, labels, seed, epoch)
+        if epoch + 1 in moments:
+            names = run.network.state_dict()
+            own = {f"{moments[epoch + 1]}.{n}": v.cpu().clone() for n, v in zip(names, run.average, strict=True)}
+            kept |= own
+    return kept
+
+
+def built(bench: Bench, method: Method) -> nn.Sequential:
+    return method.network(bench.setting.backbone, classes(bench)).to(bench.place.device).eval()
+
+
+def shared(bench: Bench, seed: int, network: Callable[[Backbone, int], nn.Sequential]) -> Ensemble:
+    """Members that are parts of one network, which says the logits of all side by side (N, members x K)."""
+    (ova,) = find(["ova"])
+    started = time.perf_counter()
+    found = bench.trained(replace(ova, network=network, loss=sum_of_losses), seed).networks
+    return Ensemble(found, since(started), MEMBERS)
+
+
+def sum_of_losses(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    """Each member's loss as if it were alone."""
+    logits = network(images).unflatten(1, (MEMBERS, -1))
+    return MEMBERS * ova_loss(logits, labels[:, None].expand(-1, MEMBERS))
+
+
+def last_layers(backbone: Backbone, classes: int) -> nn.Sequential:
+    """One network with five classifiers, which differ in how they began."""
+    base = backbone(classes)
+    width = last_linear(base).in_features
+    heads = [init_bias(nn.Linear(width, classes)) for _ in range(MEMBERS)]
+    return with_last(base, Fork(heads))
+
+
+def last_stages(backbone: Backbone, classes: int) -> nn.Sequential:
+    """The first layers of one network, and the others of five; one module, so that nobody takes maps for features."""
+    networks = [backbone(classes) for _ in range(MEMBERS)]
+    for network in networks:
+        init_bias(last_linear(network))
+    cut = int(TRUNK * len(networks[0]))
+    return nn.Sequential(nn.Sequential(*list(networks[0])[:cut], Fork([network[cut:] for network in networks])))
+
+
+class Fork(nn.Module):
+    """Several ways on from here, side by side. What is shared before it learns from their mean, each from its own."""
+
+    def __init__(self, ways: list[Any]) -> None:
+        super().__init__()
+        self.ways = nn.ModuleList(ways)
+
+    def forward(self, shared: Tensor) -> Tensor:
+        part = shared / len(self.ways)
+        return torch.cat([way(part + (shared - part).detach()) for way in self.ways], dim=1)
+
+
+def operations(ensemble: Ensemble, image: Tensor) -> float:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        ensemble.say(image)
+    return float(counter.get_total_flops())
+
+
+@torch.no_grad()
+def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
+    device = bench.place.device
+
+    def read(images: Tensor) -> Array:
+        exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        with exact:
+            parts = [ensemble.say(part.to(device).float() / 255) for part in torch.split(images, 1000)]
+        return log_slova(torch.cat(parts).float().cpu().numpy())
+
+    validation = replace(bench, limit=None).validation
+    map = ExponentialCalibration.fit(read(validation.images), validation.labels.numpy())
+    rows = []
+    for test in shifted_sets(bench):
+        if test.shift and bench.setting.name != "digits" and test.shift not in PAPER:
+            continue
+        images, truth = test.load(bench)
+        answer, labels = map(read(images)), truth.numpy()
+        probs = np.exp(answer)
+        rows.append([accuracy(probs, labels), ece(probs, labels), nll(answer, labels), brier(probs, labels)])
+    table = np.array(rows)
+    return [table[0, 0], table[0, 1], *np.percentile(table[:, 1:], [25, 50, 75], axis=0).T.ravel()]
+
+
+def classes(bench: Bench) -> int:
+    return int(bench.training.labels.max()) + 1
+
+
+def since(started: float) -> float:
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
