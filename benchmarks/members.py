@@ -65,9 +65,7 @@ def main() -> None:
     store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
     bench = Bench(setting(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
     tables = [measured(bench, int(seed)) for seed in sys.argv[2].split(",")]
-    print(
-        f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "multiplications, seconds"
-    )
+    print(f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "    work seconds")
     for kind in tables[0]:
         numbers = np.mean([table[kind] for table in tables], axis=0)
         print(kind.ljust(24), *(f"{value:8.3f}" for value in numbers[:-2]), f"{numbers[-2]:8.2f} {numbers[-1]:7.0f}")
