@@ -12,7 +12,7 @@ import slova
 from slova.calibration import DistanceCalibration
 from slova.heads import log_softmax, read_softmax
 from slova.metrics import ece
-from slova.tempered import Home, Tempered, resolutions
+from slova.tempered import Home, Mirrored, Tempered, resolutions
 
 CLASSES = 4
 
@@ -166,3 +166,15 @@ def test_gradients_reach_the_network(network, tempered):
     other = copy.deepcopy(tempered).train()
     other(images).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in other.network.parameters())
+
+
+def test_mirror_images_count_as_much_and_distances_are_those_of_the_images(network, tempered):
+    images, _ = pictures(50, seed=6)
+    both = Mirrored(network)
+    with torch.no_grad():
+        torch.testing.assert_close(both(images), (network(images) + network(images.flip(-1))) / 2)
+        torch.testing.assert_close(both(images.flip(-1)), both(images))
+        found = Tempered.fit(both, pictures())
+        assert found.layers == ("network.1", "network.4")
+        torch.testing.assert_close(found.distances(images), tempered.distances(images))
+        assert torch.equal(found(images).argmax(1), both(images).argmax(1))

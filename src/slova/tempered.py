@@ -25,12 +25,25 @@ from slova.batches import batches, evaluating, logits_of
 from slova.calibration.distance import DistanceCalibration, sharpened
 from slova.degrade import degraded
 
-__all__ = ["Home", "Tempered", "resolutions"]
+__all__ = ["Home", "Mirrored", "Tempered", "resolutions"]
 
 CLEAN = 8.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
+
+
+class Mirrored(nn.Module):
+    """The mean of what a network says of images and of their mirror images: twice the work, for images whose mirror
+    image could as well have been taken. `Tempered.fit(Mirrored(network), ...)` looks at the distances of the images."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, images: Tensor) -> Tensor:
+        other = logits_of(self.network(images.flip(-1)))  # first: who watches the layers sees the last pass
+        return (logits_of(self.network(images)) + other) / 2
 
 
 class Home(NamedTuple):

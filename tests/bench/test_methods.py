@@ -138,6 +138,7 @@ OVA = {
     "slova",
     "slova_clean",
     "slova_distance",
+    "slova_mirror",
     "slova_ensemble",
     "slova_distance_ensemble",
 }

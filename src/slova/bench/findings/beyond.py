@@ -15,7 +15,7 @@ from slova.bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_gr
 
 __all__ = ["CLAIMS"]
 
-NEW = ("slova_none", "slova_distance", "slova_ensemble", "slova_distance_ensemble")
+NEW = ("slova_none", "slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble")
 RIVALS = ("temperature", "ensemble")
 NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
