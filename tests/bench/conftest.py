@@ -1,5 +1,7 @@
-"""A small folder of results with every experiment but one, made without training anything."""
+"""A small folder of results with every experiment but one, made without training anything, and rows to draw."""
 
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ UNSAFE = "<img src=x onerror=alert(1)>"
 METHODS = ("softmax", "ova", "slova", UNSAFE)
 SEEDS, IMAGES = (0, 1), 400
 SHIFT = ("accuracy", "ece", "nll", "brier", "mmc")
+DRAWN = ("softmax", "temperature", "ensemble", "slova")
+RANDOM = np.random.default_rng(0)
 
 
 class Maker:
@@ -78,3 +82,50 @@ def made_results(tmp_path_factory) -> Path:
     names = ("method", "variant", "seed", "alpha", "beta", "confidence")
     save_table(folder / "plane-digits-picture.parquet", dict(zip(names, zip(*points, strict=True), strict=True)))
     return folder
+
+
+def _shift_rows(
+    experiment: str = "shift",
+    methods: Sequence[str] = DRAWN,
+    shifts: Sequence[str] = ("gaussian_noise", "fog", "contrast"),
+    seeds: Sequence[int] = (0, 1),
+) -> list[Row]:
+    """Noise that rises with the level."""
+    sets = [("", 0), *itertools.product(shifts, (1, 2, 3, 4, 5))]
+    cells = [
+        cell(experiment, method, shift=name, level=float(level), seed=seed)
+        for method, (name, level), seed in itertools.product(methods, sets, seeds)
+    ]
+    metrics = ("accuracy", "ece", "nll", "brier")
+    return [Row.of(one, metric, 0.1 * one.level + 0.1 * RANDOM.random()) for one in cells for metric in metrics]
+
+
+def _foreign_rows(methods: Sequence[str] = (*DRAWN, "energy")) -> list[Row]:
+    sets = ("digits-test", "uniform", "svhn-test", "inverted")
+    return [Row.of(cell("ood", m, test=t), "mmc", RANDOM.random()) for m, t in itertools.product(methods, sets)]
+
+
+def _histogram(method: str = "slova", shift: str = "", seed: int = 0, n: int = IMAGES) -> Histogram:
+    confidence = RANDOM.beta(2, 1, n)
+    return Histogram.of(cell("shift", method, shift=shift, seed=seed, n=n), confidence, confidence > RANDOM.random(n))
+
+
+@pytest.fixture(scope="session")
+def methods() -> tuple[str, ...]:
+    """Those of `shift_rows`, in the order in which they are drawn."""
+    return DRAWN
+
+
+@pytest.fixture(scope="session")
+def shift_rows() -> Callable[..., list[Row]]:
+    return _shift_rows
+
+
+@pytest.fixture(scope="session")
+def foreign_rows() -> Callable[..., list[Row]]:
+    return _foreign_rows
+
+
+@pytest.fixture(scope="session")
+def histogram() -> Callable[..., Histogram]:
+    return _histogram
