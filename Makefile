@@ -23,9 +23,10 @@ types: $(READY)
 tests: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
 
-docs: $(READY)  ## write docs/api.md, docs/results.md and the pictures anew
+docs: $(READY)  ## write docs/api.md, docs/results.md, the table in README.md and the pictures anew
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_readme.py
 	$(BIN)/slova report --docs docs --cards models/cards -o slova-demo/results.html
 
 bench-core: $(READY)  ## ratios of speed, measured side by side

@@ -29,6 +29,7 @@ from slova.extreme.scoring import _numbers
 
 CLASSES = (10, 16, 32, 64, 100, 101, 128, 256, 512, 1000, 1024, 2048, 4096, 8192)
 NUMBERS = 1 << 28  # a gigabyte of logits, far more than a GPU's cache
+CALLS = 10  # of a scoring kernel, one after the other
 MAP = ExponentialCalibration([0.05, 0.7, 40.0], [0.3, 0.5, 0.1])
 TILES = {  # up to so many classes, what may be worth a try
     12: [(128, 1, 4), (64, 1, 2), (128, 2, 4), (64, 2, 2), (256, 2, 8), (32, 2, 1), (256, 1, 4)],
@@ -64,8 +65,8 @@ def scoring_on_gpu() -> None:
     for classes in CLASSES:
         logits, copy = filled(classes)
         scorer = Scorer(classes=classes, map=MAP)
-        functions = (lambda f, s=scorer: extreme.score(s, f), lambda f, s=scorer: s.predict(f), softmax_top)
-        kernel, predict, softmax = (share(logits, function, copy) for function in functions)
+        kernel = share(logits, lambda f, s=scorer: extreme.score(s, f), copy)
+        predict, softmax = (share(logits, function, copy, calls=1) for function in (scorer.predict, softmax_top))
         print(f"{classes:6d} {len(logits):10,d} {kernel:44.2f} {predict:16.2f} {softmax:17.2f}", flush=True)
 
 
@@ -87,12 +88,12 @@ def filled(classes: int) -> tuple[Tensor, float]:
     """Logits on the GPU, and the seconds a copy of them takes."""
     logits = torch.empty(NUMBERS // classes, classes, device="cuda").normal_(-3, 3)
     target = torch.empty_like(logits)
-    return logits, seconds_on_gpu(lambda: target.copy_(logits))
+    return logits, seconds_on_gpu(lambda: target.copy_(logits), calls=CALLS)
 
 
-def share(logits: Tensor, function: Callable[[Tensor], object], copy: float) -> float:
+def share(logits: Tensor, function: Callable[[Tensor], object], copy: float, calls: int = CALLS) -> float:
     size = logits.numel() * 4
-    return (size + 16 * len(logits)) / seconds_on_gpu(lambda: function(logits)) / (2 * size / copy)
+    return (size + 16 * len(logits)) / seconds_on_gpu(lambda: function(logits), calls=calls) / (2 * size / copy)
 
 
 def softmax_top(logits: Tensor) -> object:
@@ -146,16 +147,18 @@ def peak_on_gpu(step: Callable[[], object], parts: tuple[Tensor, ...]) -> float:
     return torch.cuda.max_memory_allocated() - before + own
 
 
-def seconds_on_gpu(function: Callable[[], object], rounds: int = 15) -> float:
-    """The median of several runs after two that warm up."""
+def seconds_on_gpu(function: Callable[[], object], rounds: int = 15, calls: int = 1) -> float:
+    """The median of several runs after two that warm up. Several calls a run keep the GPU busy while Python launches
+    the next one; a single short one would be timed with the wait for its launch."""
     times = []
     for _ in range(rounds + 2):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        function()
+        for _ in range(calls):
+            function()
         end.record()
         end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3)
+        times.append(start.elapsed_time(end) / 1e3 / calls)
     return statistics.median(times[2:])
 
 

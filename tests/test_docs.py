@@ -66,11 +66,23 @@ def test_the_commands_of_the_readme_run(tmp_path):
     assert {"map.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
+def maker(name):
+    """A script of the docs as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_the_reference_is_what_the_docstrings_say():
-    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
-    make_api = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_api)
+    make_api = maker("make_api")
     assert make_api.PAGE.read_text() == make_api.page() + "\n", "docs/api.md is stale: run `make docs`"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_rows():
+    make_readme = maker("make_readme")
+    assert make_readme.table().count("\n") == len(make_readme.METHODS) + 1
+    assert make_readme.PAGE.read_text() == make_readme.page(), "README.md is stale: run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
