@@ -154,3 +154,26 @@ def test_the_nll_of_sets_is_the_training_loss():
 def test_what_does_not_fit_is_an_error_that_says_so(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# To a file and back.
+
+
+@pytest.mark.parametrize("options", [{}, {"by_label": True}, {"calibrate": BetaCalibration.fit}], ids=str)
+def test_a_scorer_comes_back_from_its_file(options, tmp_path):
+    scorer = SetScorer.fit(*dependent(2000), **options)
+    scorer.save(tmp_path / "sets.slova")
+    loaded, (logits, _) = SetScorer.load(tmp_path / "sets.slova"), dependent(50, seed=1)
+    for found, wanted in zip(loaded.predict(logits), scorer.predict(logits), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert loaded.threshold(coverage=0.5) == scorer.threshold(coverage=0.5)
+
+
+def test_one_that_was_not_fitted_comes_back_too_and_other_files_are_refused(tmp_path):
+    SetScorer().save(tmp_path / "sets.slova")
+    assert SetScorer.load(tmp_path / "sets.slova") == SetScorer()
+    slova.Scorer(classes=3).save(tmp_path / "scorer.slova")
+    with pytest.raises(slova.artifact.ArtifactError, match="holds a scorer, wanted a set scorer"):
+        SetScorer.load(tmp_path / "scorer.slova")
+    with pytest.raises(slova.artifact.ArtifactError, match="holds a set scorer"):
+        slova.Scorer.load(tmp_path / "sets.slova")

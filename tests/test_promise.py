@@ -71,12 +71,12 @@ def test_a_lower_risk_or_delta_never_lowers_the_threshold():
 
 def test_an_impossible_promise_is_refused_with_what_is_possible():
     validation = Selection.histogram(*draw(np.random.default_rng(0), 200))
-    with pytest.raises(ValueError, match=r"no threshold promises a risk of 0\.001: the least on these 200 rows is"):
+    with pytest.raises(ValueError, match=r"a risk of 0\.001: the least that 200 validation rows can promise is 0\.\d+, where 0\.?\d* was"):
         threshold_for(validation, risk=0.001)
 
 
 def test_rows_that_are_always_wrong_promise_nothing_but_everything():
     validation = Selection.histogram(np.linspace(0, 1, 50), np.zeros(50, bool))
     assert threshold_for(validation, risk=1.0) <= 0
-    with pytest.raises(ValueError, match="the least on these 50 rows is 1"):
+    with pytest.raises(ValueError, match="the least that 50 validation rows can promise is 1"):
         threshold_for(validation, risk=0.99)

@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from slova.backend import Array
 
-__all__ = ["ArtifactError", "atomic_path", "load", "pack", "save", "unpack"]
+__all__ = ["ArtifactError", "atomic_path", "load", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
 
 FORMAT, VERSION = "slova", 1
 DTYPES = {
@@ -106,6 +106,24 @@ def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, typ
         return types[meta["type"]](**fields)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"{name} cannot be rebuilt: {error}") from error
+
+
+def pack_parts(value: Any, names: Sequence[str]) -> tuple[Tensors, dict[str, Any]]:
+    """Those of these fields of a value that are not None, each packed under its name."""
+    tensors: Tensors = {}
+    meta: dict[str, Any] = {}
+    for name in names:
+        if (part := getattr(value, name)) is not None:
+            arrays, meta[name] = pack(part, name)
+            tensors |= arrays
+    return tensors, meta
+
+
+def unpack_parts(
+    tensors: Mapping[str, Array], meta: Mapping[str, Any], names: Sequence[str], types: Mapping[str, type]
+) -> dict[str, Any]:
+    """The fields that `pack_parts` found."""
+    return {name: unpack(tensors, meta[name], name, types) for name in names if name in meta}
 
 
 def _endless(content: Any) -> bool:

@@ -7,19 +7,22 @@ that each label can be calibrated by itself, by a scale and an offset of its own
 
     scorer = SetScorer.fit(validation_logits, validation_targets)
     sets, confidence, probs = scorer.predict(logits)
+    scorer.save("sets.slova")
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slova import artifact
 from slova.backend import Array, floating, to_numpy
-from slova.calibration import AffineCalibration, ExponentialCalibration, Map
+from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, Map
 from slova.heads import NONE, log_multilabel, log_ova
 from slova.metrics import Selection
 from slova.metrics.door import confidence_column
@@ -74,6 +77,10 @@ class LabelCalibration:
         return cls([found.scale for found in maps], [found.offset for found in maps])
 
 
+PARTS = ("before", "map", "validation")
+VALUES: dict[str, type] = {**MAPS, "LabelCalibration": LabelCalibration, "Selection": Selection}
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetScorer:
     """What calibrates the labels and their set, and what the validation set looked like."""
@@ -122,6 +129,14 @@ class SetScorer:
         if self.validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
+
+    def save(self, path: str | Path) -> None:
+        artifact.save(path, "set scorer", *artifact.pack_parts(self, PARTS))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SetScorer:
+        tensors, meta = artifact.load(path, "set scorer")
+        return cls(**artifact.unpack_parts(tensors, meta, PARTS, VALUES))
 
 
 def subset_accuracy(sets: Array, targets: Array) -> float:

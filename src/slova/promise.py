@@ -33,10 +33,12 @@ def threshold_for(
     if coverage is not None:
         return _below(curve.threshold[_reaching(curve.coverage, np.array([coverage]))[0]])
     tried = np.unique(_reaching(curve.coverage, np.arange(1, LEVELS + 1) / LEVELS))
-    kept = tried[_risk_bound(curve.risk[tried], np.round(curve.coverage[tried] * rows), delta) <= risk]
+    bound = _risk_bound(curve.risk[tried], np.round(curve.coverage[tried] * rows), delta)
+    kept = tried[bound <= risk]
     if not kept.size:
-        least = curve.risk[tried].min()
-        raise ValueError(f"no threshold promises a risk of {risk:g}: the least on these {rows} rows is {least:.4g}")
+        seen = "" if delta is None else f", where {curve.risk[tried].min():.4g} was observed"
+        least = f"the least that {rows} validation rows can promise is {bound.min():.4g}{seen}"
+        raise ValueError(f"no threshold promises a risk of {risk:g}: {least}")
     return _below(curve.threshold[kept[-1]])
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HEADS", "Prediction", "Scorer"]
 
 HEADS: dict[str, Callable[[Array], Readout]] = {"slova": read_slova, "ova": read_ova, "softmax": read_softmax}
+PARTS = ("before", "map", "none_map", "validation")
 VALUES: dict[str, type] = {**MAPS, "Selection": Selection}
 
 
@@ -135,23 +136,14 @@ class Scorer:
         names = [name for name, head in HEADS.items() if head is self.head]
         if not names:
             raise ValueError(f"the head {self.head} is not one of {', '.join(HEADS)} and cannot be saved")
-        tensors: dict[str, Array] = {}
-        meta: dict[str, Any] = {"classes": self.classes, "head": names[0]}
-        for part in ("before", "map", "none_map", "validation"):
-            if getattr(self, part) is not None:
-                arrays, meta[part] = artifact.pack(getattr(self, part), part)
-                tensors |= arrays
-        return tensors, meta
+        tensors, meta = artifact.pack_parts(self, PARTS)
+        return tensors, {"classes": self.classes, "head": names[0], **meta}
 
     @classmethod
     def unpacked(cls, tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
         if meta.get("head") not in HEADS:
             raise artifact.ArtifactError(f"the head {meta.get('head')!r} is not one of {', '.join(HEADS)}")
-        parts = {
-            part: artifact.unpack(tensors, meta[part], part, VALUES)
-            for part in ("before", "map", "none_map", "validation")
-            if part in meta
-        }
+        parts = artifact.unpack_parts(tensors, meta, PARTS, VALUES)
         return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
 
     def _checked(self, logits: Array) -> Array:
