@@ -71,7 +71,8 @@ def test_a_lower_risk_or_delta_never_lowers_the_threshold():
 
 def test_an_impossible_promise_is_refused_with_what_is_possible():
     validation = Selection.histogram(*draw(np.random.default_rng(0), 200))
-    with pytest.raises(ValueError, match=r"a risk of 0\.001: the least that 200 validation rows can promise is 0\.\d+, where 0\.?\d* was"):
+    least = r"the least that 200 validation rows can promise is 0\.\d+, where 0\.?\d* was observed"
+    with pytest.raises(ValueError, match=rf"no threshold promises a risk of 0\.001: {least}"):
         threshold_for(validation, risk=0.001)
 
 
