@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.patches import Patch
 
 from slova.bench import display
 from slova.bench.evidence import Evidence, MissingRowsError, Plane
@@ -173,9 +175,24 @@ def test_names_are_drawn_as_they_are(tmp_path, monkeypatch, shift_rows, histogra
 
 
 def test_methods_that_are_drawn_together_look_different():
-    looks = [display.look(name) for name in experiments()["shift"].methods]
+    looks = [display.look(name) for name in (*experiments()["shift"].methods, "slova_mirror")]
     for look_of in (style.fill, lambda look: {**style.line(look), "label": None}):
         assert len({repr(sorted(look_of(look).items())) for look in looks}) == len(looks)
+
+
+@pytest.mark.parametrize(("letters", "columns"), [(4, {5}), (30, {1, 2, 3}), (300, {1})])
+def test_a_legend_has_as_many_columns_as_fit(letters, columns):
+    @style.styled
+    def drawn():
+        figure, _ = style.canvas(1, 1, (9.6, 6.0))
+        style.keys(figure, [Patch(label="n" * letters) for _ in range(17)], 5)
+        FigureCanvasAgg(figure).draw()
+        return figure
+
+    figure = drawn()
+    (legend,) = figure.legends
+    assert legend._ncols in columns
+    assert letters == 300 or legend.get_window_extent().width <= figure.bbox.width
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ METHODS = {
     "slova": Look("SLOVA", _RED),
     "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
     "slova_distance": Look("SLOVA, calibrated by distance", _RED, "D", _BOTH),
-    "slova_mirror": Look("SLOVA, by distance, with mirror images", _RED, "P", _DASH),
+    "slova_mirror": Look("SLOVA, by distance, with mirror images", _BLACK, "P", _DASH),
     "slova_ensemble": Look("SLOVA, ensemble", _BLUE, "s", _DASH),
     "slova_distance_ensemble": Look("SLOVA, ensemble calibrated by distance", _BLUE, "^", _BOTH),
     "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, "s", _BOTH),

@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
@@ -50,6 +51,7 @@ STYLE = {
     "ytick.labelsize": 8,
 }
 NAMELESS = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}  # no day and no version in a file
+HANDLE, GAP = 2.4, 1.4  # of a legend: its samples, and between its columns, in letters
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 P = ParamSpec("P")
@@ -105,8 +107,21 @@ def fill(look: Look) -> dict[str, Any]:
 
 
 def keys(figure: Figure, handles: Iterable[Artist], columns: int) -> None:
-    """One legend for all panels, below them."""
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, handlelength=2.4, columnspacing=1.4)
+    """One legend for all panels, below them, in as many columns as fit, and no more than these."""
+    handles = list(handles)
+    names = [str(handle.get_label()) for handle in handles]
+    room = 72 * figure.get_figwidth()  # in points, like the letters
+    fitting = [count for count in range(1, columns + 1) if _width(names, count) < room]
+    shape = {"ncols": max(fitting, default=1), "handlelength": HANDLE, "columnspacing": GAP}
+    figure.legend(handles=handles, loc="outside lower center", **shape)
+
+
+def _width(names: Sequence[str], columns: int) -> float:
+    """Of a legend in so many columns, in points; matplotlib fills them one by one."""
+    size = float(str(STYLE["legend.fontsize"]))
+    parts = [column for column in np.array_split(np.array(names, dtype=object), columns) if len(column)]
+    letters = sum(max(TextPath((0, 0), name, size=size).get_extents().width for name in part) for part in parts)
+    return letters + size * (len(parts) * (HANDLE + 1) + (len(parts) - 1) * GAP + 2)
 
 
 def wrapped(axis: Axes, name: str, letters: int) -> None:
