@@ -5,13 +5,12 @@ python benchmarks/members.py digits 0,1,2
 python benchmarks/members.py cifar10 0,1,2 2000     # so many images of every set; wants a GPU
 
 Logits are averaged, read out and calibrated on validation images as in `slova_ensemble`. Quartiles are over the clean
-set and the shifts, means over seeds; the work of a pass is a multiple of one network's, the seconds are of training.
+set and the shifts, means over seeds; the work of a pass is a multiple of one network's.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -50,7 +49,6 @@ class Ensemble:
     """Networks that say the logits of one member (N, K) each, or of several side by side."""
 
     members: list[nn.Sequential]
-    seconds: float  # of training; next to none for networks that were in the store
     ways: int = 1  # members in each network
 
     def say(self, images: Tensor) -> Tensor:
@@ -65,10 +63,9 @@ def main() -> None:
     store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
     bench = Bench(setting(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
     tables = [measured(bench, int(seed)) for seed in sys.argv[2].split(",")]
-    print(f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "    work seconds")
+    print(f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "    work")
     for kind in tables[0]:
-        numbers = np.mean([table[kind] for table in tables], axis=0)
-        print(kind.ljust(24), *(f"{value:8.3f}" for value in numbers[:-2]), f"{numbers[-2]:8.2f} {numbers[-1]:7.0f}")
+        print(kind.ljust(24), *(f"{value:8.3f}" for value in np.mean([table[kind] for table in tables], axis=0)))
 
 
 def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
@@ -83,18 +80,13 @@ def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
     }
     image = torch.zeros(1, *bench.validation.images.shape[1:], device=bench.place.device)
     work = {kind: operations(ensemble, image) for kind, ensemble in kinds.items()}
-    return {
-        kind: [*scores(bench, ensemble), work[kind] / work["one network"], ensemble.seconds]
-        for kind, ensemble in kinds.items()
-    }
+    return {kind: [*scores(bench, one), work[kind] / work["one network"]] for kind, one in kinds.items()}
 
 
 def networks(bench: Bench, seed: int, members: int) -> Ensemble:
     """Networks that were trained by themselves."""
     (ova,) = find(["ova"])
-    started = time.perf_counter()
-    found = bench.trained(replace(ova, members=members), seed).networks
-    return Ensemble(found, since(started))
+    return Ensemble(bench.trained(replace(ova, members=members), seed).networks)
 
 
 def checkpoints(bench: Bench, seed: int) -> Ensemble:
@@ -103,14 +95,13 @@ def checkpoints(bench: Bench, seed: int) -> Ensemble:
     recipe = bench.setting.recipe(ova)
     steps = recipe.epochs * (len(bench.training.labels) // recipe.batch)
     method = replace(ova, recipe=replace(recipe, ema=1 - 1 / (SPAN * steps)))
-    started = time.perf_counter()
     what = {**bench.weights(method, seed), "moments": describe(MOMENTS)}
     found = bench.store.get("weights", what, lambda: followed(bench, method, seed))
     members = [built(bench, method) for _ in MOMENTS]
     for number, member in enumerate(members):
         own = f"{number}."
         member.load_state_dict({n.removeprefix(own): value for n, value in found.items() if n.startswith(own)})
-    return Ensemble(members, since(started))
+    return Ensemble(members)
 
 
 def followed(bench: Bench, method: Method, seed: int) -> dict[str, Tensor]:
@@ -139,9 +130,7 @@ def built(bench: Bench, method: Method) -> nn.Sequential:
 def shared(bench: Bench, seed: int, network: Callable[[Backbone, int], nn.Sequential]) -> Ensemble:
     """Members that are parts of one network, which says the logits of all side by side (N, members x K)."""
     (ova,) = find(["ova"])
-    started = time.perf_counter()
-    found = bench.trained(replace(ova, network=network, loss=sum_of_losses), seed).networks
-    return Ensemble(found, since(started), MEMBERS)
+    return Ensemble(bench.trained(replace(ova, network=network, loss=sum_of_losses), seed).networks, MEMBERS)
 
 
 def sum_of_losses(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
@@ -211,10 +200,6 @@ def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
 
 def classes(bench: Bench) -> int:
     return int(bench.training.labels.max()) + 1
-
-
-def since(started: float) -> float:
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

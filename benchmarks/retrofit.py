@@ -22,7 +22,7 @@ from slova.backend import Array
 from slova.bench.methods import find
 from slova.bench.networks import last_linear
 from slova.bench.pipeline import Bench, Trained
-from slova.bench.sets import TestSet, foreign_sets, shifted_sets
+from slova.bench.sets import PAPER, TestSet, foreign_sets, shifted_sets
 from slova.bench.settings import setting
 from slova.bench.store import Store
 from slova.bench.train import Place
@@ -113,7 +113,8 @@ def scores(bench: Bench, ask: Callable[[Tensor], Said], reads: dict[str, Read]) 
         said = ask(images)
         return [np.exp(read(said)) for read in reads.values()], labels.numpy()
 
-    (clean, truth), *shifted = (probs(test) for test in shifted_sets(bench))
+    kinds = set(PAPER) if bench.setting.name != "digits" else {test.shift for test in shifted_sets(bench)}
+    (clean, truth), *shifted = (probs(test) for test in shifted_sets(bench) if test.shift in {"", *kinds})
     errors = np.array([[ece(one, labels) for one in said] for said, labels in [(clean, truth), *shifted]])
     far = [[one.max(1) for one in probs(test)[0]] for test in foreign_sets(bench)[1:]]
     table = [[accuracy(one, truth) for one in clean], errors[0], *np.percentile(errors, [25, 50, 75], axis=0)]

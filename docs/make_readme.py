@@ -17,8 +17,10 @@ METHODS = ("softmax", "temperature", "ensemble", "ova", "slova", "slova_distance
 
 def page() -> str:
     """The README, its table anew."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
     return f"{before}{BEGIN}{table()}\n{END}{after}"
 
 

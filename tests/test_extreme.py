@@ -84,6 +84,15 @@ def test_any_batch_shape_with_and_without_bias(batch):
             torch.testing.assert_close(found, wanted)
 
 
+def test_the_gradients_of_no_rows_are_zero_as_in_the_dense_form():
+    features, matrix, bias, labels = layer_of(0)
+    parts = [part.requires_grad_() for part in (features, matrix, bias)]
+    found = grad(extreme.ova_loss(features, matrix, labels, bias=bias), parts)
+    for ours, dense in zip(found, grad(ova_loss(features @ matrix.T + bias, labels), parts), strict=True):
+        assert torch.equal(ours, dense)
+    assert not found[1].any()
+
+
 @pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2)])
 def test_only_the_gradients_that_are_wanted_are_found(wanted):
     *parts, labels = layer_of(9)

@@ -4,6 +4,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import matplotlib
@@ -128,6 +129,17 @@ def test_what_was_not_run_is_named_with_the_command_that_runs_it(drawing, tmp_pa
     Results(tmp_path, f"{drawing.experiment}-svhn").append([foreign])
     with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
         drawing.draw(Evidence.read(tmp_path), "svhn")
+
+
+def test_what_pools_all_training_sets_is_drawn_once(tmp_path, foreign_rows):
+    for on in ("cifar10", "svhn"):
+        results = Results(tmp_path, f"ood-{on}")
+        results.append([row._replace(train=f"{on}-train") for row in foreign_rows()])
+        results.close()
+    (drawing,) = [drawing for drawing in FIGURES if drawing.across]
+    assert drawing.sets(Evidence.read(tmp_path)) == ("",)
+    assert replace(drawing, across=False).sets(Evidence.read(tmp_path)) == ("cifar10", "svhn")
+    assert len(drawing.draw(Evidence.read(tmp_path), "").axes) == 1
 
 
 def test_the_appendix_is_the_same_for_every_data_set(evidence):

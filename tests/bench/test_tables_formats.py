@@ -31,6 +31,12 @@ def test_with_two_seeds_nothing_is_tied_and_equal_methods_are_best_together():
     assert marks({("a", ""): {0: 1.0}}, larger=True) == {}
 
 
+def test_beside_three_seeds_a_method_with_fewer_is_not_marked():
+    three = {("a", ""): {0: 0.3, 1: 0.31, 2: 0.32}, ("b", ""): {0: 0.5, 1: 0.52, 2: 0.51}}
+    assert marks({**three, ("c", ""): {0: 0.1}}, larger=False) == {("a", ""): "best"}
+    assert marks({("a", ""): {0: 0.3}, ("c", ""): {0: 0.1, 1: 0.1}}, larger=False) == {("c", ""): "best"}
+
+
 def test_infinite_and_missing_numbers_are_neither_best_nor_an_error():
     column = {("b", ""): {0: float("nan")}, ("a", ""): {0: float("inf"), 1: 1.0}, ("c", ""): {0: 5.0}}
     assert marks(column, larger=False) == {("c", ""): "best"}

@@ -116,11 +116,11 @@ def _drawn(evidence: Evidence, folder: Path) -> Iterator[Exhibit]:
 
 
 def _drawings(evidence: Evidence) -> Iterator[tuple[Drawing, str]]:
-    """The figures whose experiment was run, with the training set; one that needs no experiment has none."""
+    """The figures whose experiment was run, with the training set, if it is one for each."""
     from slova.bench.figures import FIGURES
 
     for drawing in FIGURES:
-        for on in evidence.sets(drawing.experiment) if drawing.experiment else ("",):
+        for on in drawing.sets(evidence):
             yield drawing, on
 
 

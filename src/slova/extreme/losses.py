@@ -73,7 +73,7 @@ class _Loss(torch.autograd.Function):
             layer = Linear(features, matrix, bias, ctx.dtype)
             gradients = _Gradients.of(layer, ctx.needs_input_grad)
             _losses(layer, labels, incoming if divisor is None else weight, gradients)
-        if divisor is not None:
+        if divisor is not None and len(labels):  # of no rows the gradients are zero, though their mean is no number
             gradients.scale(incoming / divisor)
         return *gradients, None, None, None, None
 

@@ -36,7 +36,8 @@ class Drawing:
     """A figure for the networks trained on one data set, and what to say of it.
 
     `name` is its file's, without a suffix; `answers` the paper's figure and section; `experiment` the one it needs, if
-    any. `draw(evidence, on)` raises MissingRowsError where that has not been run.
+    any. `draw(evidence, on)` raises MissingRowsError where that has not been run. `across` is one figure for all
+    training sets together.
     """
 
     name: str
@@ -45,6 +46,12 @@ class Drawing:
     experiment: str
     caption: str
     draw: Callable[[Evidence, str], Figure]
+    across: bool = False
+
+    def sets(self, evidence: Evidence) -> tuple[str, ...]:
+        """The training sets it is drawn for; one without a name where it is for all, or needs no rows."""
+        found = evidence.sets(self.experiment)
+        return ("",) if not self.experiment or (self.across and found) else found
 
 
 FIGURES = (
@@ -100,8 +107,9 @@ FIGURES = (
         "Fig. 7, Sec. 4.2",
         "ood",
         "Mean ranks by mean maximal confidence on images that belong to no class, where less is better. Methods in the "
-        "shaded band cannot be told from SLOVA.",
+        "shaded band cannot be told from SLOVA. Over all training sets and data sets foreign to them.",
         lambda evidence, on: critical.plot(sources.foreign_verdict(evidence, on)),
+        across=True,
     ),
     Drawing(
         "ablation",

@@ -51,9 +51,10 @@ def shift_verdict(evidence: Evidence, on: str) -> Verdict:
 
 
 def foreign_verdict(evidence: Evidence, on: str) -> Verdict:
-    """That of the table of ranks, over all pairs of a training set and a foreign one, once there are rows for `on`."""
-    found = {each: evidence.rows("ood", each) for each in (on, *evidence.sets("ood"))}
-    return _pooled(ood_comparison, [row for rows in found.values() for row in rows], evidence, on)
+    """That of the table of ranks, over all pairs of a training set and a foreign one; `on` is what is missing where
+    there are none."""
+    sets = evidence.sets("ood") or (on or "cifar10",)
+    return _pooled(ood_comparison, [row for on in sets for row in evidence.rows("ood", on)], evidence, sets[0])
 
 
 def _pooled(compared: Callable[..., Comparison], found: list[Row], evidence: Evidence, on: str) -> Verdict:

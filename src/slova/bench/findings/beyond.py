@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from slova.bench import display
@@ -12,6 +12,7 @@ from slova.bench.findings.numbers import mean_over, means
 from slova.bench.results import Row
 from slova.bench.tables.assembly import shown
 from slova.bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
+from slova.bench.tables.seeds import Column
 
 __all__ = ["CLAIMS"]
 
@@ -21,14 +22,15 @@ NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
 
 def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival: str) -> Check | None:
-    """In how many of the nine quartiles the one is below the other."""
-    seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (method, rival)))
-    both = [row for row in rows if row.method in (method, rival) and row.seed in seeds]
-    if not both:
+    """In how many of the nine quartiles the one is below the other, at the seeds at which both have every set."""
+    both = [row for row in rows if row.method in (method, rival) and not row.variant]
+    found = {metric: quartiles(both, metric, shift_groups(rows)[0]) for metric in METRICS}
+    seeds = _common(column for by_share in found.values() for column in by_share.values())
+    if not seeds:
         return None
     wins, words = 0, list[str]()
-    for metric in METRICS:
-        columns = [means(column) for column in quartiles(both, metric, shift_groups(rows)[0]).values()]
+    for metric, by_share in found.items():
+        columns = [means(_at(column, seeds)) for column in by_share.values()]
         pairs = [(column[method, ""], column[rival, ""]) for column in columns]
         wins += sum(display.is_better(metric, *pair) for pair in pairs)
         ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
@@ -41,7 +43,7 @@ def foreign(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
     """MMC and AUROC of each foreign set, with NONE in training and without."""
     tests = [name for name in dict.fromkeys(row.test for row in rows) if name != f"{on}-test"]
     words = [word for test in tests if (word := _with_and_without([row for row in rows if row.test == test], test))]
-    seeds = {row.seed for row in rows if row.method == NONE_TRAINED}
+    seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (NONE_TRAINED, PLAIN)))
     return Check("", f"MMC and AUROC with and without ({_seeds(seeds)}): {'; '.join(words)}") if words else None
 
 
@@ -52,6 +54,20 @@ def _with_and_without(rows: Sequence[Row], test: str) -> str:
         return ""
     sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
     return f"{display.set_name(test)} {' and '.join(sides)}"
+
+
+def _common(columns: Iterable[Column]) -> set[int]:
+    """The seeds that both methods have in every column."""
+    found = [[set(seeds) for seeds in column.values()] for column in columns]
+    return set.intersection(*(seeds for column in found for seeds in column)) if all(map(_is_pair, found)) else set()
+
+
+def _is_pair(column: Sequence[object]) -> bool:
+    return len(column) == 2
+
+
+def _at(column: Column, seeds: set[int]) -> Column:
+    return {name: {seed: values[seed] for seed in seeds} for name, values in column.items()}
 
 
 def _seeds(seeds: set[int]) -> str:

@@ -28,6 +28,9 @@ def wins(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Ch
     if not claimed:
         return None
     comparison = ood_comparison(rows, paper, control)
+    ranks = comparison.pooled.distance.mean_ranks
+    rivals = [name for name in published.counterparts(paper, "ood", ranks) if name != "slova"]
+    present({(name, ""): rank for name, rank in ranks.items()}, rivals, "ood", on)
     pairs = {(cell.train, cell.test) for cell in comparison.cells}
     common = sorted(pairs & {(row.train, row.test) for row in paper})
     theirs = sum(best(_paper_mmc(paper, *pair), "mmc") == OURS for pair in common)

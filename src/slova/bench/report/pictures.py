@@ -17,7 +17,7 @@ def write_figures(evidence: Evidence, folder: Path) -> list[str]:
 
 
 def _written(drawing: Drawing, evidence: Evidence, folder: Path) -> Iterator[str]:
-    sets = evidence.sets(drawing.experiment) if drawing.experiment else ("",)
+    sets = drawing.sets(evidence)
     if not sets:
         yield f"{drawing.name}: there are no rows of {drawing.experiment}: run slova bench run {drawing.experiment}"
     for on in sets:

@@ -54,8 +54,8 @@ TABLES = (
 READING = (
     "Numbers are means over seeds, ± their standard error; with one seed there is none.",
     "Best entries are marked, and those that cannot be told from the best: a paired t-test over the seeds both have, "
-    f"three or more, with p ≥ {ALPHA}, not corrected for the number of methods. With fewer seeds nothing is called "
-    "tied.",
+    f"three or more, with p ≥ {ALPHA}, not corrected for the number of methods. Beside methods with three seeds those "
+    "with fewer are not marked.",
     "Ensembles of different seeds share some of their networks, so that their standard errors are too small.",
 )
 

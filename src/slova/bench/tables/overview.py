@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from slova.bench.results import Row
 from slova.bench.tables.assembly import Part, by_method, measured, methods_table
 from slova.bench.tables.quartiles import quartiles, shift_groups
 from slova.bench.tables.seeds import Name
-from slova.bench.tables.table import Column, Table
+from slova.bench.tables.table import Column, Table, text
 
 __all__ = ["make"]
 
@@ -24,8 +25,15 @@ def make(evidence: Evidence, on: str) -> tuple[Table, ...]:
     """What was not run on foreign sets has no numbers there."""
     rows = evidence.rows("shift", on)
     foreign = evidence.rows("ood", on) if on in evidence.sets("ood") else []
-    parts = [*_clean(rows), *_shifted(rows), *_foreign(foreign, f"{on}-test")]
+    parts = [_seeds(rows, foreign), *_clean(rows), *_shifted(rows), *_foreign(foreign, f"{on}-test")]
     return (methods_table(f"overview-{on}", f"{display.set_name(on)} at a glance", parts),)
+
+
+def _seeds(rows: Sequence[Row], foreign: Sequence[Row]) -> Part:
+    """How many, and how many on foreign sets where that differs."""
+    counts = [Counter(name for name, _ in {((r.method, r.variant), r.seed) for r in part}) for part in (rows, foreign)]
+    words = {name: [str(count[name]) for count in counts if name in count] for name in {**counts[0], **counts[1]}}
+    return Part(Column("Seeds"), {name: text(", ".join(dict.fromkeys(found))) for name, found in words.items()})
 
 
 def _clean(rows: Sequence[Row]) -> list[Part]:

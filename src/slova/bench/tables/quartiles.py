@@ -7,6 +7,7 @@ mixed with that between shifts. A seed at which sets are missing does not count.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -23,6 +24,7 @@ __all__ = ["METRICS", "QUARTILES", "by_set", "incomplete", "make", "quartiles", 
 
 METRICS = ("ece", "nll", "brier")
 QUARTILES = (25, 50, 75)
+SIDES: tuple[Literal["lower"], Literal["higher"]] = ("lower", "higher")
 
 Sets = dict[tuple[str, float], float]  # shift and level to a value
 
@@ -59,9 +61,15 @@ def quartiles(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> dict
     for name, seeds in values.items():
         for seed, sets in seeds.items():
             if len(sets) == every:
-                for share, value in zip(QUARTILES, np.percentile(list(sets.values()), QUARTILES), strict=True):
-                    result[share].setdefault(name, {})[seed] = float(value)
+                for share in QUARTILES:
+                    result[share].setdefault(name, {})[seed] = _percentile(list(sets.values()), share)
     return result
+
+
+def _percentile(values: Sequence[float], share: int) -> float:
+    """Between its two neighbours, as numpy has it, of which one or both may be infinite."""
+    below, above = (float(np.percentile(values, share, method=side)) for side in SIDES)
+    return above if below == above or np.isinf(above) else float(np.percentile(values, share))
 
 
 def incomplete(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> str:

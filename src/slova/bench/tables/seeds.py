@@ -17,7 +17,7 @@ from slova.bench.tables.table import BEST, TIED
 __all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "marks", "paired_p"]
 
 ALPHA = 0.05
-FEWEST = 3  # seeds; with fewer in common no two methods are called tied
+FEWEST = 3  # seeds; with fewer in common no two methods are called tied, and with fewer none is called best
 
 Name = tuple[str, str]  # a method and its variant
 Column = Mapping[Name, Mapping[int, float]]
@@ -40,8 +40,10 @@ def estimate(values: Mapping[int, float]) -> Estimate:
 
 
 def marks(column: Column, *, larger: bool) -> dict[Name, str]:
-    """The best mean, equal ones too, and what is not significantly worse at the seeds in common."""
-    means = {name: estimate(values).mean for name, values in column.items()}
+    """The best mean, equal ones too, and what is not significantly worse at the seeds in common. Beside methods with
+    three seeds or more, those with fewer are not marked."""
+    enough = {name: values for name, values in column.items() if len(values) >= FEWEST} or column
+    means = {name: estimate(values).mean for name, values in enough.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     if len(means) < 2:
         return {}
