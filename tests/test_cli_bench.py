@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ import torch
 from click.testing import CliRunner
 
 from slova import artifact
-from slova.bench.results import Results
+from slova.bench.results import Cell, Results, Row
 from slova.cli import main
+from slova.cli.bench import _summary
 
 
 @pytest.fixture
@@ -96,8 +98,52 @@ def test_progress_has_an_estimate_of_the_time_left(folder):
 
 def test_the_summary_is_a_line_a_method_and_a_column_a_metric(folder):
     lines = bench("run", "ood", "--quick", "--methods", "softmax,slova").stdout.splitlines()
-    assert lines[0].split()[3:] == ["error", "mmc", "aupr", "auroc", "fpr95"]
-    assert [line.split()[0] for line in lines[1:]] == ["slova", "softmax"]
+    assert lines[0].startswith("mean over sets, quick  ")
+    assert lines[0].split()[4:] == ["error", "aupr", "auroc", "fpr95", "mmc"]
+    assert lines[1].startswith("sets and seeds that all have  ")
+    assert lines[1].split()[6:] == ["1", "4", "4", "4", "4"], "the confidence on the test set itself is left out"
+    assert [line.split()[0] for line in lines[2:]] == ["slova", "softmax"]
+
+
+def test_the_summary_is_over_what_all_methods_have():
+    cell = Cell("shift", "softmax", "", "digits-train", "digits-test", "", 0.0, 0, 100)
+    more = [cell, cell._replace(seed=1), cell._replace(shift="fog", level=5.0)]
+    rows = [Row.of(one, "ece", 0.1 + place) for place, one in enumerate(more)]
+    rows += [Row.of(one._replace(method="slova", variant="M=2"), "ece", 0.2) for one in more[:2]]
+    rows += [Row.of(cell._replace(method="slova", variant="M=2"), "nll", 0.3)]
+    heads, counts, *lines = (line.split() for line in _summary(rows, "").splitlines())
+    assert heads == ["mean", "over", "sets", "ece", "nll"]
+    assert counts[-2:] == ["2", "1"]
+    assert lines == [["softmax", "0.6000", "–"], ["slova", "M=2", "0.2000", "0.3000"]]
+
+
+def test_where_methods_have_nothing_in_common_there_is_no_mean():
+    cell = Cell("maps", "softmax", "", "digits-train", "digits-val", "", 0.5, 0, 100)
+    rows = [Row.of(one, "observed", 0.1) for one in (cell, cell._replace(method="slova", level=0.4))]
+    assert [line.split()[-1] for line in _summary(rows, "").splitlines()] == ["observed", "0", "–", "–"]
+
+
+def test_interrupted_it_keeps_the_rows_and_says_how_to_go_on(folder, monkeypatch):
+    words, append, calls = ("run", "ood", "--quick", "--methods", "softmax,slova"), Results.append, []
+
+    def interrupted(self, rows):
+        append(self, rows)
+        calls.append(rows)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Results, "append", interrupted)
+        done = bench(*words)
+    file = Path("results/ood-digits-quick.csv")
+    assert done.exit_code == 130
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-1] == (
+        f"interrupted: {2 + 2 * 4} rows kept in {file}; the same command goes on from there"
+    )
+    assert len(file.read_text().splitlines()) == 1 + 2 + 2 * 4
+    assert not list((folder / "results").glob(".*"))
+    assert f"36 rows in {file}, 26 of them new" in bench(*words).stderr
 
 
 def test_a_method_of_which_nothing_is_measured_is_named(folder):

@@ -9,9 +9,10 @@ pytest.importorskip("altair")
 
 from slova.bench.evidence import Evidence
 from slova.bench.predictions import embedded
-from slova.bench.results import Results
+from slova.bench.results import Cell, Results, Row
+from slova.bench.tables import ranks
 from slova.cli import main
-from slova.cli.demo import STORED, TRAINED, _plans
+from slova.cli.demo import STORED, TRAINED, _plans, _size
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,8 @@ def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
     assert said.exit_code == 0, said.stderr
     lines = said.stdout.splitlines()
     assert lines[0] == "CIFAR-10 at a glance"
-    assert {line.split("  ")[0] for line in lines[4:-1]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
+    assert {line.split("  ")[0] for line in lines[4:-3]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
+    assert lines[-2] == "1 seed, 1,000 images of every shift; 10,000 and more seeds: docs/results.md"
     assert lines[-1] == str(folder / "report.html")
     assert (folder / "report.html").stat().st_size < 5e6
     assert "shift on cifar10" in said.stderr, "progress"
@@ -33,8 +35,21 @@ def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
 
 def test_every_experiment_that_stored_answers_allow_is_run(demo):
     evidence = Evidence.read(demo[0] / "results")
-    assert {name.partition("-")[0] for name in evidence.names} == set(STORED)
+    assert set(evidence.names) == {f"{name}-cifar10-embedded" for name in STORED}
     assert {row.n for row in evidence.rows("shift", "cifar10")} == {1000, 10_000}
+
+
+def test_ranks_are_those_among_the_papers_methods(demo):
+    """As in docs/results.md, though the folder knows nothing of the paper."""
+    table = ranks.make(Evidence.read(demo[0] / "results"), "cifar10")[0]
+    assert table.title == "Mean ranks under shift, CIFAR-10, the paper's methods"
+    assert [row[0].text for row in table.rows] == ["Softmax", "Temperature scaling", "Ensemble", "SLOVA"]
+
+
+def test_what_is_said_of_the_size_comes_from_the_rows():
+    cell = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 500)
+    rows = [Row.of(cell._replace(shift=shift, seed=seed), "ece", 0.1) for shift in ("", "fog") for seed in (0, 1)]
+    assert _size(rows) == "2 seeds, 500 images of every shift"
 
 
 def test_run_again_it_computes_nothing_and_says_the_same(demo):

@@ -30,6 +30,13 @@ def slova_cli(*words: str):
     return CliRunner().invoke(main, list(words))
 
 
+def own(changes: str) -> str:
+    """The lines of a softmax method with these changes."""
+    modules = {"dataclasses": "replace", "slova.bench.methods": "softmax", "slova.bench.train": "Recipe"}
+    imports = [f"from {module} import {name}" for module, name in modules.items()]
+    return "\n".join([*imports, f"METHOD = replace(softmax.METHOD, {changes})", ""])
+
+
 def test_the_file_has_at_most_25_lines():
     assert len(SNIPPET.splitlines()) <= 25
 
@@ -84,6 +91,10 @@ def test_a_new_map_of_a_known_network_trains_nothing(folder):
         ("import nothing_of_that_name", "mine.py cannot be imported: ModuleNotFoundError"),
         ("from slova.bench.methods.softmax import METHOD", "mine.py: there is a method called softmax already"),
         (None, "mine.py: No such file or directory"),
+        (own("name='mine', family='mean'"), "mine.py: mine is of no known family, 'mean'; there are softmax, ova, svi"),
+        (own("name='a,b'"), "mine.py: a method cannot be called 'a,b': a name has no spaces and no commas"),
+        (own("name='a b'"), "mine.py: a method cannot be called 'a b'"),
+        (own("name=''"), "mine.py: a method cannot be called ''"),
     ],
 )
 def test_a_file_that_is_no_method_is_refused_in_a_sentence(tmp_path, content, message):
@@ -95,6 +106,39 @@ def test_a_file_that_is_no_method_is_refused_in_a_sentence(tmp_path, content, me
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} <= {"mine.py", "__pycache__"}
+
+
+def test_a_method_with_a_recipe_of_its_own_needs_no_known_family(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(own("name='mine', family='mine', recipe=Recipe()"))
+    assert methods((path,))["mine"].family == "mine"
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("(network, images, labels, rows): raise RuntimeError('too hot')", "RuntimeError: too hot"),
+        ("(network, images, labels): pass", "TypeError: loss() takes 3 positional arguments but 4 were given"),
+        ("(network, images, labels, rows): pass", "AttributeError: 'NoneType' object has no attribute 'backward'"),
+    ],
+    ids=["raises", "takes less", "gives nothing"],
+)
+@pytest.mark.parametrize("experiment", ["ood", "plane"])
+def test_an_error_in_a_loss_is_a_sentence_with_the_name_of_the_method(folder, experiment, loss, message):
+    (folder / "mine.py").write_text(f"def loss{loss}\n" + own("name='mine', loss=loss"))
+    done = slova_cli("bench", "run", experiment, "--quick", "--plugin", "mine.py", "--methods", "mine")
+    assert done.exit_code == 2
+    assert done.stderr == f"slova: error: mine cannot be trained: {message}\n"
+
+
+def test_a_plug_in_of_which_an_experiment_measures_nothing_is_named(folder):
+    done = slova_cli("bench", "run", "appendix", "--plugin", "smooth.py")
+    assert "appendix measures nothing of smooth" in done.stderr
+
+
+def test_the_page_names_every_family():
+    (line,) = [line for line in PAGE.splitlines() if line.startswith("| `family`")]
+    assert set(SETTINGS["digits"].recipes) <= set(re.findall(r"\w+", line))
 
 
 def test_the_page_names_every_field_of_a_method():

@@ -14,7 +14,7 @@ COLUMNS = ["experiment", "method", "variant", "train", "test", "shift", "level",
 # n is 0 there. brier_q25 is the first quartile over all corrupted versions (shift "all"), and error is a fraction. What
 # the text claims has n = the number of cells: the `wins` of SLOVA, and `alike`, 1 where a method is said to be
 # statistically indistinguishable from SLOVA and 0 where it is said to differ (of Ensemble it says neither).
-PAPER = Path(__file__).parents[2] / "results" / "paper.csv"
+PAPER = Path(__file__).parents[2] / "src" / "slova" / "bench" / "paper.csv"
 
 
 def paper():

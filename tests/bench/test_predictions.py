@@ -95,6 +95,35 @@ def test_experiments_run_on_stored_answers(asked, tmp_path, monkeypatch):
         assert {row.n for row in rows} <= {500}
 
 
+def plugin(folder, content: str):
+    path = folder / "mine.py"
+    path.write_text(
+        f"from dataclasses import replace\nfrom slova.bench.methods import softmax, temperature\n{content}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("named", [None, ("softmax",)])
+def test_a_method_of_ones_own_is_asked_beside_the_others_or_refused(asked, tmp_path, monkeypatch, named):
+    monkeypatch.setattr("slova.bench.predictions.embedded", lambda on: asked[1])
+    where = {"on": "digits", "embedded": True, "methods": named, "results": tmp_path / "results", "store": None}
+    own = plugin(tmp_path, "METHOD = replace(softmax.METHOD, name='wide', detect=len)")
+    with pytest.raises(ValueError, match=r"wide, seed 0: what is stored is seed 0 of .*; leave --embedded out"):
+        execute(Plan(experiment="ood", plugins=(own,), **where))
+    assert not (tmp_path / "results").exists(), "it is said before anything is made"
+    own = plugin(tmp_path, "METHOD = replace(temperature.METHOD, name='hot')")
+    rows = execute(Plan(experiment="shift", plugins=(own.rename(tmp_path / "hot.py"),), **where))
+    assert {row.method for row in rows} >= {"softmax", "hot"}
+    assert (tmp_path / "results" / "shift-digits-embedded.csv").exists()
+
+
+def test_other_seeds_than_the_stored_are_refused_before_anything_is_made(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr("slova.bench.predictions.embedded", lambda on: asked[1])
+    with pytest.raises(ValueError, match="seed 1: what is stored is seed 0"):
+        execute(Plan(experiment="ood", embedded=True, seeds=(0, 1), results=tmp_path / "results", store=None))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_set_without_stored_answers_says_so():
     said = CliRunner().invoke(main, ["bench", "run", "shift", "--on", "svhn", "--embedded"])
     assert said.exit_code == 2

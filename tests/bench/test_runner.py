@@ -14,6 +14,8 @@ from slova.bench.results import Results
 from slova.bench.runner import Plan, execute
 from slova.bench.settings import SETTINGS
 
+FILES = ("csv", "json", "parquet")
+
 
 def plan(folder, **changes) -> Plan:
     chosen = {"experiment": "ood", "methods": ("softmax",), "quick": True, "models": None, **changes}
@@ -59,14 +61,56 @@ def test_a_run_that_measures_nothing_leaves_the_record_as_it_is(tmp_path):
     assert record.read_text() == changed
 
 
-def test_a_run_that_is_killed_has_described_what_it_measured(tmp_path):
-    def stop(rows):
-        raise KeyboardInterrupt
+class Killed(BaseException):
+    """Nobody catches this."""
 
-    with pytest.raises(KeyboardInterrupt):
-        execute(plan(tmp_path), tell=stop)
+
+def stopping(error):
+    """Tells of the first rows by raising."""
+
+    def stop(rows):
+        raise error
+
+    return stop
+
+
+def test_a_run_that_is_killed_has_described_what_it_measured(tmp_path):
+    with pytest.raises(Killed):
+        execute(plan(tmp_path), tell=stopping(Killed))
     record = json.loads((tmp_path / "results" / "ood-digits-quick.json").read_text())
     assert (list(record["methods"]), record["runs"]) == (["softmax"], [])
+
+
+def test_a_run_that_is_interrupted_ends_as_one_that_was_out_of_time(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        execute(plan(tmp_path / "interrupted"), tell=stopping(KeyboardInterrupt))
+    execute(plan(tmp_path / "stopped", minutes=1e-9))
+    interrupted, stopped = (tmp_path / name / "results" for name in ("interrupted", "stopped"))
+    assert {path.name for path in interrupted.iterdir()} == {f"ood-digits-quick.{end}" for end in FILES}
+    for end in ("csv", "parquet"):
+        name = f"ood-digits-quick.{end}"
+        assert (interrupted / name).read_bytes() == (stopped / name).read_bytes()
+    assert len(json.loads((interrupted / "ood-digits-quick.json").read_text())["runs"]) == 1
+
+
+def test_interrupted_before_the_first_row_it_leaves_no_file_of_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(Bench, "trained", lambda *_: stopping(KeyboardInterrupt)(()))
+    with pytest.raises(KeyboardInterrupt):
+        execute(plan(tmp_path))
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"quick": False}, "ood-digits"),
+        ({"quick": True}, "ood-digits-quick"),
+        ({"quick": False, "embedded": True}, "ood-digits-embedded"),
+        ({"quick": True, "embedded": True}, "ood-digits-embedded"),
+    ],
+)
+def test_rows_of_every_kind_have_a_file_of_their_own(tmp_path, change, name):
+    assert plan(tmp_path, **change).rows.path.stem == name
 
 
 def test_the_commit_is_that_of_the_package_and_not_of_where_it_runs(tmp_path, monkeypatch):

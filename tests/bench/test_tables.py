@@ -3,7 +3,7 @@ named."""
 
 import csv
 import json
-import shutil
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +16,10 @@ from slova.bench.display import PAPER_SHIFTS
 from slova.bench.evidence import Evidence, MissingRowsError
 from slova.bench.results import Cell, Results, ResultsError, Row
 from slova.bench.tables import TABLES, Table, write_tables
+from slova.bench.tables.quartiles import quartiles
 from slova.bench.tables.ranks import ood_comparison
 
-PAPER = Path(__file__).parents[2] / "results" / "paper.csv"
+PAPER = Path(__file__).parents[2] / "src" / "slova" / "bench" / "paper.csv"
 MAKERS = {maker.name: maker for maker in TABLES}
 METRICS = ("accuracy", "ece", "nll", "brier", "mmc")
 SHIFTS = (*PAPER_SHIFTS, "snow")
@@ -49,8 +50,7 @@ def ood_rows(methods: tuple[str, ...], *, on: str = "cifar10", tests: tuple[str,
 
 
 def evidence_of(folder: Path, **files: list[Row]) -> Evidence:
-    """A folder with these rows (`shift_cifar10=`) and the paper's numbers."""
-    shutil.copy(PAPER, folder)
+    """A folder with these rows (`shift_cifar10=`)."""
     for name, rows in files.items():
         results = Results(folder, name.replace("_", "-"))
         results.append(rows)
@@ -74,6 +74,24 @@ def test_quartiles_are_numpys_at_each_seed_then_means_over_seeds(tmp_path):
         assert entry(found, "SLOVA", column).error == pytest.approx(stats.sem(each), rel=1e-5)
     assert "81 test sets" in table.title
     assert "86 test sets" in whole.title
+
+
+@pytest.mark.parametrize(("infinite", "wanted"), [(1, 60.0), (30, math.inf), (60, math.inf)])
+def test_quartiles_of_infinite_losses_are_numbers_or_infinite(infinite, wanted):
+    """Of the numbers 0 … 80, of which the greatest are infinite: the upper quartile is the 60, or infinite."""
+    values = [float(n) if n < 81 - infinite else math.inf for n in range(81)]
+    places = [("", 0), *((shift, level) for shift in PAPER_SHIFTS for level in range(1, 6))]
+    cells = [CELL._replace(shift=shift, level=float(level)) for shift, level in places]
+    rows = [Row.of(cell, "nll", value) for cell, value in zip(cells, values, strict=True)]
+    assert quartiles(rows, "nll", PAPER_SHIFTS)[75] == {(CELL.method, ""): {CELL.seed: wanted}}
+    assert quartiles(rows, "nll", PAPER_SHIFTS)[25][CELL.method, ""][CELL.seed] == (20 if infinite < 61 else math.inf)
+
+
+def test_a_glance_says_how_many_seeds_there_are_on_foreign_sets_where_that_differs(tmp_path):
+    rows = shift_rows({"softmax": 3, "slova": 2})
+    evidence = evidence_of(tmp_path, shift_cifar10=rows, ood_cifar10=ood_rows(("softmax",)))
+    (table,) = MAKERS["overview"].make(evidence, "cifar10")
+    assert [entry(table, name, "Seeds").text for name in ("Softmax", "SLOVA")] == ["3, 1", "2"]
 
 
 def test_the_clean_set_is_shown_without_any_shifted_one(tmp_path):

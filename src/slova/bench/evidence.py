@@ -1,10 +1,10 @@
-"""Everything a folder of results holds, for those who draw and write: rows, histograms, planes, records, and the
-paper's own numbers. Nothing here needs PyTorch."""
+"""Everything a folder of results holds, for those who draw and write: rows, histograms, planes and records; and the
+paper's own numbers, which come with the package. Nothing here needs PyTorch."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,11 @@ from slova.bench.histograms import Histogram, Histograms
 from slova.bench.parquet import load_table
 from slova.bench.results import Results, ResultsError, Row
 
-__all__ = ["Evidence", "MissingRowsError", "Plane"]
+__all__ = ["Evidence", "MissingRowsError", "Plane", "parts"]
 
 PAPER = "paper"
-QUICK = "-quick"
+EMBEDDED, QUICK = "-embedded", "-quick"
+KINDS = ("", EMBEDDED, QUICK)  # of files; the first that is there counts
 
 
 class MissingRowsError(LookupError):
@@ -39,11 +40,12 @@ class Plane:
 class Evidence:
     """The results of every experiment in a folder, by the name of its file (`shift-cifar10`).
 
-    Those of a quick run count only where there are no others.
+    Those from stored answers count only where there are no real ones, and those of a quick run where there are neither.
     """
 
     folder: Path
     names: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)  # and what counts in its place
     _read: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)  # rows by name, read once
 
     @classmethod
@@ -52,14 +54,13 @@ class Evidence:
         folder = Path(folder)
         closed = {path.stem for path in folder.glob("[!.]*.csv")} - {PAPER}
         journals = {path.name.removeprefix(".").removesuffix(".journal.csv") for path in folder.glob(".*.journal.csv")}
-        there = closed | journals
-        kept = [name for name in there if not (name.endswith(QUICK) and name.removesuffix(QUICK) in there)]
-        return cls(folder, tuple(sorted(kept)))
+        kept = {name: _first(name, closed | journals) for name in sorted(closed | journals)}
+        left_out = {name: other for name, other in kept.items() if name != other}
+        return cls(folder, tuple(name for name in kept if name not in left_out), left_out)
 
     def sets(self, experiment: str) -> tuple[str, ...]:
-        """The data sets that networks of this experiment were trained on (`cifar10`), without the word quick."""
-        found = [name.removesuffix(QUICK).partition("-") for name in self.names]
-        return tuple(on for name, _, on in found if name == experiment)
+        """The data sets that networks of this experiment were trained on (`cifar10`), whatever the kind of its file."""
+        return tuple(on for name, on, _ in map(parts, self.names) if name == experiment)
 
     def rows(self, experiment: str, on: str) -> list[Row]:
         """Those of one experiment on one training set, of an interrupted run too."""
@@ -94,12 +95,29 @@ class Evidence:
     @cached_property
     def paper(self) -> list[Row]:
         """The published numbers, in the same columns."""
-        return Results(self.folder, PAPER).read()
+        return Results(Path(__file__).parent, PAPER).read()
 
     def _name(self, experiment: str, on: str) -> str:
-        for name in (f"{experiment}-{on}", f"{experiment}-{on}{QUICK}"):
-            if name in self.names:
+        for kind in KINDS:
+            if (name := f"{experiment}-{on}{kind}") in self.names:
                 return name
         raise MissingRowsError(
             f"there are no rows of {experiment} on {on} in {self.folder}: run slova bench run {experiment} --on {on}"
         )
+
+
+def parts(name: str) -> tuple[str, str, str]:
+    """Experiment, training set and kind of a file's name.
+
+    >>> parts("shift-cifar10-embedded"), parts("ood-digits")
+    (('shift', 'cifar10', '-embedded'), ('ood', 'digits', ''))
+    """
+    kind = next((kind for kind in KINDS if kind and name.endswith(kind)), "")
+    experiment, _, on = name.removesuffix(kind).partition("-")
+    return experiment, on, kind
+
+
+def _first(name: str, there: Collection[str]) -> str:
+    """The file that counts among those of the same experiment and training set."""
+    whole = name.removesuffix(parts(name)[2])
+    return next(whole + kind for kind in KINDS if whole + kind in there)

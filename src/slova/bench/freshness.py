@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from slova.bench.evidence import QUICK, Evidence
+from slova.bench.evidence import QUICK, Evidence, parts
 
 if TYPE_CHECKING:
     from slova.bench.runner import Plan
@@ -85,17 +85,12 @@ def _changes(was: Any, now: Any, where: str = "") -> Iterator[str]:
 
 def _recorded(evidence: Evidence, name: str) -> dict[str, Any]:
     """The descriptions in a record, and None for each method that has rows and no description."""
-    experiment, on = _parts(name)
+    experiment, on, _ = parts(name)
     found = evidence.record(experiment, on).get("methods", {})
     found = dict(found) if isinstance(found, Mapping) else {}
     rows = {row.method for row in evidence.rows(experiment, on) if row.train}
     lacking = sorted(rows - {key.split(" ")[0] for key in found})
     return {**dict(sorted(found.items())), **dict.fromkeys(lacking)}
-
-
-def _parts(name: str) -> tuple[str, str]:
-    experiment, _, on = name.removesuffix(QUICK).partition("-")
-    return experiment, on
 
 
 def _present(names: Sequence[str]) -> tuple[dict[str, Descriptions], str]:
@@ -133,7 +128,7 @@ def _described(name: str, method: str, preset: str) -> dict[str, Any]:
 def _plan(name: str) -> Plan:
     from slova.bench.runner import Plan
 
-    experiment, on = _parts(name)
+    experiment, on, _ = parts(name)
     return Plan(experiment=experiment, on=on, quick=name.endswith(QUICK), device="cpu", store=None, models=None)
 
 

@@ -18,6 +18,7 @@ import torch
 
 import slova
 from slova.artifact import atomic_path
+from slova.bench import evidence
 from slova.bench.experiments import Runnable, experiments
 from slova.bench.histograms import Histograms
 from slova.bench.method import Method
@@ -63,17 +64,21 @@ class Plan:
         if self.experiment not in known:
             raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
         setting(self.on)
-        self.chosen()
+        chosen = self.chosen()
+        for method in chosen if self.embedded else ():
+            for seed in self.seeds:
+                self._stored.trained(method, seed)
         return known[self.experiment]
 
     def chosen(self) -> list[Method]:
-        """The methods, with the recipes of the preset."""
-        theirs = experiments()[self.experiment].methods
-        own = [name for name in methods(self.plugins) if name not in methods()] if theirs else []
-        found = find(self.methods or (*theirs, *own), self.plugins)
+        """The methods, those of plug-ins last, with the recipes of the preset. Of an experiment's own, stored answers
+        leave those that can be asked."""
+        own = [name for name in methods(self.plugins) if name not in methods()]
+        named = dict.fromkeys((*(self.methods or experiments()[self.experiment].methods), *own))
+        found = find(tuple(named), self.plugins)
         found = preset(found, self.preset, experiment=self.experiment, setting=setting(self.on))
         if self.embedded and self.methods is None:
-            found = [method for method in found if self._stored.holds(method)]
+            found = [method for method in found if method.name in own or self._stored.holds(method)]
         return [_shortened(method) for method in found] if self.quick else found
 
     @cached_property
@@ -85,7 +90,12 @@ class Plan:
     @property
     def rows(self) -> Results:
         """Where the rows go."""
-        return Results(self.results, f"{self.experiment}-{self.on}" + ("-quick" if self.quick else ""))
+        return Results(self.results, f"{self.experiment}-{self.on}{self.kind}")
+
+    @property
+    def kind(self) -> str:
+        """What sets the file of the rows apart; stored answers are as many in a quick run."""
+        return evidence.EMBEDDED if self.embedded else evidence.QUICK if self.quick else ""
 
     def bench(self) -> Bench:
         if self.embedded:
@@ -106,22 +116,32 @@ def execute(
     expect: Callable[[list[int]], None] = lambda work: None,
 ) -> list[Row]:
     """Run it, or the rest of it: rows that are there stay. Past `minutes` it stops at the next row, to be resumed
-    later. `expect` hears how often `tell` will be called, for each network."""
+    later; so it does at a KeyboardInterrupt, which it passes on. `expect` hears how often `tell` will be called, for
+    each network."""
     experiment, bench = plan.checked(), plan.bench()
     results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
     expect(experiment.work(bench, results, chosen, plan.seeds))
     results.path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
     record, measured = results.path.with_suffix(".json"), set[str]()
-    for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
-        new = {row.method for row in rows} - measured
-        if new:
-            measured |= new
-            _describe(record, plan, bench, [method for method in chosen if method.name in new])
-        tell(rows)
-    if measured:
-        _add_run(record, plan, bench, time.monotonic() - start)
-    Histograms(results.path).close()
-    return results.close()
+
+    def close() -> list[Row]:
+        if measured:
+            _add_run(record, plan, bench, time.monotonic() - start)
+        Histograms(results.path).close()
+        return results.close()
+
+    try:
+        for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
+            new = {row.method for row in rows} - measured
+            if new:
+                measured |= new
+                _describe(record, plan, bench, [method for method in chosen if method.name in new])
+            tell(rows)
+    except KeyboardInterrupt:
+        if results.journal.exists():
+            close()
+        raise
+    return close()
 
 
 def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list[Row]]:

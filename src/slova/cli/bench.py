@@ -49,16 +49,23 @@ def run(options: BenchOptions) -> None:
         click.echo(f"stopped after {plan.minutes:g} minutes, {left:,} sets before the end: run it again", err=True)
     elif silent := [method.name for method in plan.chosen() if method.name not in {row.method for row in rows}]:
         click.echo(f"{plan.experiment} measures nothing of {', '.join(silent)}", err=True)
-    click.echo(_summary(rows))
+    click.echo(_summary(rows, plan.kind))
 
 
 def told(plan: Plan) -> tuple[list[Row], int]:
-    """A run with its progress on standard error: all rows, and how many sets are left."""
+    """A run with its progress on standard error: all rows, and how many sets are left. Interrupted, it says so and ends
+    the program."""
     from slova.bench.runner import execute
+    from slova.cli.terminal import INTERRUPTED
 
     progress = _Told()
     with _threads(1 if plan.on == "digits" else None):  # its networks are too small to share between cores
-        rows = execute(plan, progress, progress.expect)
+        try:
+            rows = execute(plan, progress, progress.expect)
+        except KeyboardInterrupt:
+            kept = f"{len(plan.rows.read()):,} rows kept in {plan.rows.path}"
+            click.echo(f"interrupted: {kept}; the same command goes on from there", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"{len(rows):,} rows in {plan.rows.path}, {progress.new:,} of them new", err=True)
     return rows, progress.left
 
@@ -122,10 +129,9 @@ class _Told:
         seconds, self.last = self.estimate(now - self.last), now
         if rows and now - self.said >= 1:
             self.said, row = now, rows[-1]
-            who = f"{row.method} {row.variant}".strip()
             where = f"{row.test} {row.shift} {row.level:g}" if row.shift else row.test
             passed = f"{now - self.start:6.0f} s  {self.new:6,} rows"
-            click.echo(f"{passed}  about {_time(seconds)} left  {who}, seed {row.seed}: {where}", err=True)
+            click.echo(f"{passed}  about {_time(seconds)} left  {_who(row)}, seed {row.seed}: {where}", err=True)
 
 
 class TimeLeft:
@@ -155,17 +161,37 @@ def _time(seconds: float) -> str:
     )
 
 
-def _summary(rows: list[Row]) -> str:
-    """The mean of every metric over sets and seeds, a line a method."""
+def _summary(rows: list[Row], kind: str) -> str:
+    """The mean of every metric over the sets and seeds that all methods with it have, a line a method; a variant counts
+    as a method."""
     from slova.cli.terminal import aligned
 
-    metrics = list(dict.fromkeys(row.metric for row in rows))
-    names = list(dict.fromkeys(f"{row.method} {row.variant}".strip() for row in rows))
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[str, dict[str, dict[Any, float]]] = {}  # metric -> method -> set and seed -> value
     for row in rows:
-        found.setdefault((f"{row.method} {row.variant}".strip(), row.metric), []).append(row.value)
-    means: dict[Any, str] = {key: f"{sum(values) / len(values):.4f}" for key, values in found.items()}
-    return aligned([["mean over sets", *metrics], *([n, *(means.get((n, m), "") for m in metrics)] for n in names)])
+        if not _inside(row):
+            values = found.setdefault(row.metric, {}).setdefault(_who(row), {})
+            values[row.test, row.shift, row.level, row.seed] = row.value
+    common = {metric: set.intersection(*map(set, methods.values())) for metric, methods in found.items()}
+    heads = [f"mean over sets{kind.replace('-', ', ')}", *found]
+    counts = ["sets and seeds that all have", *(f"{len(cells):,}" for cells in common.values())]
+    names = dict.fromkeys(map(_who, rows))
+    lines = ([name, *(_mean(found[metric].get(name, {}), common[metric]) for metric in found)] for name in names)
+    return aligned([heads, counts, *lines])
+
+
+def _who(row: Row) -> str:
+    return f"{row.method} {row.variant}".strip()
+
+
+def _inside(row: Row) -> bool:
+    """The confidence on the test set itself, where less is not better as it is on foreign sets."""
+    own = row.test.removesuffix("-test") == row.train.removesuffix("-train")
+    return (row.experiment, row.metric) == ("ood", "mmc") and own
+
+
+def _mean(values: dict[Any, float], cells: set[Any]) -> str:
+    shared = [value for cell, value in values.items() if cell in cells]
+    return f"{sum(shared) / len(shared):.4f}" if shared else "–"
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from slova.bench.results import Row
     from slova.bench.runner import Plan
     from slova.bench.tables import Table
 
@@ -29,7 +30,7 @@ def run(on: str, folder: Path) -> None:
         click.echo(f"{plan.experiment} on {on}", err=True)
         told(plan)
     page = comparison(folder / "results")
-    click.echo(_text(_overview(folder / "results", on)))
+    click.echo(_shown(folder / "results", on))
     write(folder / "report.html", page)
 
 
@@ -41,11 +42,12 @@ def _plans(on: str, folder: Path) -> list[Plan]:
     return [Plan(experiment=name, **where) for name in (STORED if stored else TRAINED)]  # type: ignore[arg-type]
 
 
-def _overview(results: Path, on: str) -> Table:
+def _shown(results: Path, on: str) -> str:
     from slova.bench.evidence import Evidence
     from slova.bench.tables import overview
 
-    return overview.make(Evidence.read(results), on)[0]
+    evidence = Evidence.read(results)
+    return "\n".join([_text(overview.make(evidence, on)[0]), "", _size(evidence.rows("shift", on))])
 
 
 def _text(table: Table) -> str:
@@ -53,3 +55,11 @@ def _text(table: Table) -> str:
 
     heads = [[column.group for column in table.columns], [column.name for column in table.columns]]
     return "\n".join([table.title, "", aligned([*heads, *([entry.text for entry in row] for row in table.rows)])])
+
+
+def _size(rows: list[Row]) -> str:
+    """How much is behind the table, and where there is more."""
+    seeds = len({row.seed for row in rows})
+    some, whole = (max(row.n for row in rows if bool(row.shift) is shifted) for shifted in (True, False))
+    said = f"{seeds} seed{'s' if seeds > 1 else ''}, {some:,} images of every shift"
+    return f"{said}; {whole:,} and more seeds: docs/results.md" if some < whole else said

@@ -28,7 +28,7 @@ plugin = click.option(
     type=FILE,
     multiple=True,
     callback=lambda context, option, paths: tuple(path.resolve() for path in paths),
-    help="A Python file with a METHOD of your own, which is run too; may be given more than once.",
+    help="A Python file with a METHOD of your own, run beside the others, or --methods; may be given more than once.",
 )
 engine = click.option(
     "--engine",

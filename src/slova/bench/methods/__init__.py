@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import importlib.util
 import pkgutil
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,8 @@ def methods(plugins: tuple[Path, ...] = ()) -> dict[str, Method]:
         found |= _methods_in(importlib.import_module(f"{__name__}.{file.name}"))
     for path in plugins:
         new = _methods_in(_opened(path))
+        for method in new.values():
+            _check(method, path)
         if not new:
             raise ValueError(f"{path} holds no method: it wants a METHOD = replace(softmax.METHOD, name=...)")
         if new.keys() & found.keys():
@@ -38,6 +41,19 @@ def methods(plugins: tuple[Path, ...] = ()) -> dict[str, Method]:
 def _methods_in(module: ModuleType) -> dict[str, Method]:
     values = [value for name, value in vars(module).items() if name.isupper() and type(value).__name__ == "Method"]
     return {value.name: value for value in values}
+
+
+def _check(method: Method, path: Path) -> None:
+    """Names stand in lists and in rows; a family brings the recipe, where the method has none of its own."""
+    from slova.bench.settings import SETTINGS
+
+    families = list(dict.fromkeys(family for one in SETTINGS.values() for family in one.recipes))
+    if not re.fullmatch(r"[^\s,]+", method.name):
+        raise ValueError(f"{path}: a method cannot be called {method.name!r}: a name has no spaces and no commas")
+    if method.recipe is None and method.family not in families:
+        raise ValueError(
+            f"{path}: {method.name} is of no known family, {method.family!r}; there are {', '.join(families)}"
+        )
 
 
 def _opened(path: Path) -> ModuleType:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slova.bench import display
-from slova.bench.evidence import QUICK, Evidence
+from slova.bench.evidence import Evidence, parts
 from slova.bench.freshness import Freshness, State
 from slova.bench.results import Row
 from slova.bench.tables.assembly import in_order
@@ -26,8 +26,8 @@ def make(evidence: Evidence, fresh: Mapping[str, Sequence[Freshness]]) -> Table:
 
 
 def remarks(evidence: Evidence, fresh: Mapping[str, Sequence[Freshness]]) -> list[str]:
-    """What a run noted of itself, and what has changed since a stale method was run."""
-    found = []
+    """What is left out, what a run noted of itself, and what has changed since a stale method was run."""
+    found = [f"{name} is left out: {other} is there." for name, other in evidence.left_out.items()]
     for name in evidence.names:
         runs = _runs(evidence, name)
         found += [f"{name}: {note}." for note in dict.fromkeys(run["note"] for run in runs if "note" in run)]
@@ -36,11 +36,11 @@ def remarks(evidence: Evidence, fresh: Mapping[str, Sequence[Freshness]]) -> lis
 
 
 def _row(evidence: Evidence, name: str, fresh: Sequence[Freshness]) -> tuple[Entry, ...]:
-    experiment, on = _parts(name)
+    experiment, on, kind = parts(name)
     rows, runs = evidence.rows(experiment, on), _runs(evidence, name)
     minutes = sum(float(run.get("minutes", 0)) for run in runs)
     return (
-        text(f"{experiment}, quick" if name.endswith(QUICK) else experiment),
+        text(f"{experiment}{kind.replace('-', ', ')}"),
         text(display.set_name(on)),
         text(_methods(rows)),
         text(len(rows)),
@@ -50,13 +50,9 @@ def _row(evidence: Evidence, name: str, fresh: Sequence[Freshness]) -> tuple[Ent
     )
 
 
-def _parts(name: str) -> tuple[str, str]:
-    experiment, _, on = name.removesuffix(QUICK).partition("-")
-    return experiment, on
-
-
 def _runs(evidence: Evidence, name: str) -> list[Mapping[str, Any]]:
-    return list(evidence.record(*_parts(name)).get("runs", []))
+    experiment, on, _ = parts(name)
+    return list(evidence.record(experiment, on).get("runs", []))
 
 
 def _methods(rows: Iterable[Row]) -> str:
