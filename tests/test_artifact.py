@@ -157,6 +157,13 @@ def test_a_failing_write_leaves_the_old_file(path, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
+def test_a_missing_folder_is_named_and_no_temporary_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as failed:
+        artifact.save(tmp_path / "nodir" / "f", "test", {}, {})
+    assert failed.value.strerror == f"there is no folder {tmp_path / 'nodir'}"
+    assert failed.value.filename == str(tmp_path / "nodir" / "f")
+
+
 def test_a_missing_file_is_simply_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         artifact.load(tmp_path / "f", "test")

@@ -13,6 +13,7 @@ from slova import (
     HistogramBinning,
     Scorer,
     TemperatureScaling,
+    artifact,
     init_bias,
     ova_loss,
     read_softmax,
@@ -128,6 +129,84 @@ def test_dicts_are_passed_by_name_and_logits_found_in_outputs(network, classifie
     assert same_map(named, classifier)
     assert torch.allclose(named.predict({"points": points}).confidence, classifier.predict(points).confidence)
     assert torch.allclose(named(points=points).log_probs, classifier(points).log_probs)
+
+
+class Both(nn.Module):
+    """Takes two inputs, the second of which decides which features count."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, points: torch.Tensor, mask: torch.Tensor | None = None):
+        return self.network(points if mask is None else points * mask)
+
+
+def test_a_tuple_of_tensors_is_all_inputs_and_batches_may_bring_labels(network):
+    points, labels = blobs(1000, 1)
+    mask = torch.ones_like(points)
+    mask[::3, 0] = 0
+    wanted = network(points * mask).softmax(-1)
+    unknown = Classifier(Both(network), Scorer(classes=CLASSES, head=read_softmax))
+    fitted = Classifier.fit(Both(network), (points, mask, labels), head=read_softmax, calibrate=None)
+    for classifier in (unknown, fitted):
+        assert torch.allclose(classifier.predict((points, mask)).confidence, wanted.max(-1).values)
+        with_labels = TensorDataset(points, mask, labels)
+        for source in (with_labels, DataLoader(with_labels, batch_size=170)):
+            assert torch.allclose(classifier.predict(source).confidence, wanted.max(-1).values)
+    without = DataLoader(TensorDataset(points, mask), batch_size=170)
+    assert torch.allclose(fitted.predict(without).confidence, wanted.max(-1).values)  # two inputs, as in the fit
+    by_name = Classifier.fit(Both(network), {"points": points, "mask": mask, "label": labels})
+    assert torch.equal(by_name.predict(with_labels).label, fitted.predict(with_labels).label)
+
+
+def test_none_inputs_are_all_inputs_too(network):
+    points, labels = blobs(1000, 1)
+    mask, far = torch.ones_like(points), 12 * torch.randn(400, 2, generator=torch.Generator().manual_seed(6))
+    plain = Classifier.fit(network, (points, labels), none_inputs=far)
+    halved = (2 * far, 0.5 * torch.ones_like(far))
+    for none_inputs in (halved, TensorDataset(*halved), TensorDataset(*halved, torch.zeros(400))):
+        assert same_map(Classifier.fit(Both(network), (points, mask, labels), none_inputs=none_inputs), plain)
+
+
+def test_numpy_arrays_do_for_tensors(network, classifier):
+    points, labels = (part.numpy() for part in blobs(1000, 1))
+    points = points.astype(np.float64)
+    for backwards in (points[::-1], np.broadcast_to(points[:1], (5, 2))):  # neither can be shared with torch
+        assert torch.equal(
+            classifier.predict(backwards).label, classifier.predict(torch.tensor(backwards.copy()).float()).label
+        )
+    assert same_map(Classifier.fit(network, (points, labels)), classifier)
+    named = Classifier.fit(Named(network), {"points": points, "labels": labels})
+    assert torch.equal(named.predict({"points": points}).confidence, classifier.predict(points).confidence)
+
+
+def test_a_file_keeps_what_the_network_takes(network, tmp_path):
+    points, labels = blobs(300, 1)
+    words = torch.randint(0, 2, (300, 2))
+    sources = [(points, words, labels), {"points": points, "mask": words, "labels": labels}]
+    for source in sources:
+        fitted = Classifier.fit(Both(network), source)
+        fitted.save(tmp_path / "model.slova")
+        again = Classifier.load(tmp_path / "model.slova", Both(mlp())).example
+        found, wanted = ([(None, part) for part in example[0]] + list(example[1].items())
+                         for example in (again, fitted.example))  # fmt: skip
+        assert [(name, part.shape, part.dtype) for name, part in found] == [
+            (name, part.shape, part.dtype) for name, part in wanted
+        ]
+
+
+def test_a_file_of_before_or_of_a_classifier_that_was_not_fitted_has_no_example(classifier, tmp_path):
+    classifier.save(tmp_path / "model.slova")
+    tensors, meta = artifact.load(tmp_path / "model.slova", "classifier", framework="torch")
+    del meta["example"]
+    artifact.save(tmp_path / "old.slova", "classifier", tensors, meta)
+    Classifier(mlp(), Scorer(classes=CLASSES)).save(tmp_path / "bare.slova")
+    for name in ("old.slova", "bare.slova"):
+        assert Classifier.load(tmp_path / name, mlp()).example is None
+    artifact.save(tmp_path / "odd.slova", "classifier", tensors, meta | {"example": [[None, "nn", [0]]]})
+    with pytest.raises(ArtifactError, match="what its network takes cannot be read"):
+        Classifier.load(tmp_path / "odd.slova", mlp())
 
 
 def test_forward_is_the_calibrated_readout_and_differentiable(classifier):
@@ -277,7 +356,17 @@ POINTS, LABELS = blobs(40, 13)
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS.float())), TypeError, "must be integers"),
         (lambda c: Classifier.fit(nn.Flatten(0), (POINTS, LABELS)), ValueError, "must be"),
         (lambda c: Classifier.fit(nn.Identity(), [("x", LABELS)]), TypeError, "must return a tensor"),
+        (lambda c: Classifier.fit(c.network, (POINTS, LABELS.tolist())), TypeError, "tensors only, got list among"),
+        (lambda c: Classifier.fit(c.network, {"points": "x", "labels": LABELS}), TypeError, "got str among them"),
         (lambda c: c.predict([]), ValueError, "no inputs"),
+        (lambda c: c.predict(7), TypeError, "wanted tensors, a Dataset or batches, got int"),
+        (lambda c: c.predict("points.npy"), TypeError, "a Dataset or batches, got str"),
+        (lambda c: Classifier(nn.Linear(2, 4), c.scorer).predict(POINTS[0]), ValueError, r"got \(4,\) for .* \(2,\)"),
+        (lambda c: c.predict(POINTS, reject=np.nan), ValueError, r"reject must lie in \[0, 1\], got nan"),
+        (lambda c: c.predict(POINTS, reject=50), ValueError, r"in \[0, 1\], got 50"),
+        (lambda c: Classifier(c.network, c.scorer, reject=5), ValueError, r"in \[0, 1\], got 5"),
+        (lambda c: Classifier(c.network, c.scorer, reject=np.nan), ValueError, r"in \[0, 1\], got nan"),
+        (lambda c: c.save("nodir/a.slova"), FileNotFoundError, "there is no folder nodir: 'nodir/a.slova'"),
         (lambda c: c.threshold(), ValueError, "either a risk or a coverage"),
         (lambda c: c.threshold(risk=1.5), ValueError, r"in \[0, 1\]"),
         (lambda c: c.threshold(risk=0.0), ValueError, "no threshold promises"),

@@ -151,6 +151,21 @@ def test_a_promise_sets_the_threshold(files, tmp_path, promise):
     assert report["rejected"] == (np.load(tmp_path / "o.npy")["label"] == -1).sum() > 0
 
 
+def test_a_saved_classifier_scores_with_its_own_threshold_unless_told(files, tmp_path):
+    torch = pytest.importorskip("torch")
+    scorer = Scorer.load(files / "map.slova")
+    slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, reject=0.7).save(tmp_path / "model.slova")
+    command = ("score", files / "test.npz", "--map", tmp_path / "model.slova", "-o", tmp_path / "o.npy", "--json")
+    confidence = scorer.predict(sample(3000, 1)[0]).confidence
+    for more, reject in (
+        ((), 0.7), (("--reject", "0.2"), 0.2), (("--reject", "0"), 0.0),
+        (("--coverage", "0.5"), scorer.threshold(coverage=0.5)),
+    ):  # fmt: skip
+        report = json.loads(slova_cli(*command, *more))
+        assert (report["reject"], report["rejected"]) == (reject, (confidence < reject).sum())
+    assert "a saved classifier's" in " ".join(slova_cli("score", "--help").split())
+
+
 @pytest.mark.parametrize("size", ["400", "5000"])
 def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
     command = ("metrics", files / "test.npz", "--map", files / "map.slova", "--json", "--batch-size", size)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -22,6 +23,7 @@ from slova import (
 )
 from slova.export import OUTPUTS, ExportError, Metadata, metadata
 from slova.export.operators import TABLE
+from slova.export.parity import Bounds, compare
 from slova.scorer import HEADS
 
 MAPS = {
@@ -175,6 +177,29 @@ def test_a_graph_that_loses_digits_is_not_written(op, scorer, logits, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_rows_at_an_edge_are_counted_and_the_largest_difference_among_them_is_told(tmp_path):
+    """A step of a map between what a row of logits says and what it says a last digit higher."""
+    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], map=MAPS["histogram"]), logits_of(3)[:150]
+    found = [*scorer.predict(logits), scorer(logits).log_probs]
+    bounds = Bounds.of(half=False, tolerance=None)
+    assert compare(tuple(found), scorer, logits, 0.0, bounds)[:4] == (150, 0, 0.0, 0.0)
+    log_probs = slova.log_softmax(logits)
+    top = int(np.argmin(np.abs(np.exp(log_probs.max(1)) - 0.8)))
+    step = HistogramBinning([float(np.exp(log_probs[top].max())) * (1 + 1e-8)], [0.2, 0.9])
+    edge = replace(scorer, map=step)
+    found = [*edge.predict(logits), edge(logits).log_probs]
+    found[1] = np.where(np.arange(150) == top, 1.1 - found[1], found[1])
+    parity = compare(tuple(found), edge, logits, 0.0, bounds)
+    assert (parity.edge, parity.confidence, parity.at_edge) == (1, 0.0, pytest.approx(0.7))
+    assert str(parity) == "confidence within 0 on 150 rows, 1 of them at an edge within 0.7"
+    both = parity.joined(parity._replace(rows=3, edge=0, confidence=1e-6, at_edge=0.0))
+    assert both == parity._replace(rows=153, confidence=1e-6)
+
+
+def test_all_logits_given_are_compared(tmp_path):
+    assert Scorer(classes=3).export(tmp_path / "map.pt2", logits=logits_of(3, rows=1000)).rows == 1000
+
+
 def test_a_file_that_was_there_stays_when_an_export_fails(tmp_path, monkeypatch):
     Scorer(classes=3).export(tmp_path / "map.onnx")
     before = (tmp_path / "map.onnx").read_bytes()
@@ -247,6 +272,26 @@ def test_the_command_writes_a_graph(tmp_path):
     failed = CliRunner().invoke(main, [*words, "--risk", "0.1"])
     assert failed.exit_code == 2
     assert failed.stderr == "slova: error: wanted one of --reject, --risk and --coverage, got --reject and --risk\n"
+
+
+def test_the_command_takes_names_and_threshold_of_a_saved_classifier_unless_told(tmp_path):
+    from click.testing import CliRunner
+
+    from slova.cli import main
+
+    classifier = slova.Classifier(torch.nn.Linear(6, 3), Scorer(classes=3), names=["ash", "elm", "oak"], reject=0.7)
+    classifier.save(tmp_path / "model.slova")
+    words = ["export", f"{tmp_path}/model.slova", "-o", f"{tmp_path}/map.pt2"]
+    for more, names, reject in (
+        ([], ("ash", "elm", "oak"), 0.7),
+        (["--names", "a,b,c", "--reject", "0"], ("a", "b", "c"), 0.0),
+    ):
+        done = CliRunner().invoke(main, [*words, *more])
+        assert done.exit_code == 0, done.output
+        found = metadata(tmp_path / "map.pt2")
+        assert (found.names, found.reject) == (names, reject)
+    said = " ".join(CliRunner().invoke(main, ["export", "--help"]).output.split())
+    assert said.count("[a saved classifier's") == 2
 
 
 def test_reading_what_a_file_says_needs_neither_torch_nor_onnx():

@@ -5,6 +5,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from slova import NONE, Classifier, ExponentialCalibration, Scorer, TemperatureScaling
 from slova.export import OUTPUTS, ExportError, metadata
@@ -88,8 +89,66 @@ def test_inputs_by_name_keep_their_names(tmp_path):
     rows = {"words": torch.randint(0, 9, (4, 5)), "mask": torch.rand(4, 5).round()}
     found = run(tmp_path / "model.onnx", **{name: value.numpy() for name, value in rows.items()})
     assert_like_predict(found, classifier, rows)
-    classifier.export(tmp_path / "model.pt2", (*rows.values(), torch.zeros(4)))  # labels come last, and are dropped
-    assert_like_predict(run(tmp_path / "model.pt2", **rows), classifier, rows)
+    for inputs in (tuple(rows.values()), TensorDataset(*rows.values(), torch.zeros(4))):  # labels are left out
+        classifier.export(tmp_path / "model.pt2", inputs)
+        assert_like_predict(run(tmp_path / "model.pt2", **rows), classifier, rows)
+
+
+def test_a_loaded_classifier_exports_the_same_graph(tmp_path):
+    torch.manual_seed(0)
+    words, mask, labels = torch.randint(0, 9, (300, 5)), torch.rand(300, 5).round(), torch.arange(300) % 3
+    fitted = Classifier.fit(Two(), (words, mask, labels), rescale=True)
+    fitted.save(tmp_path / "model.slova")
+    fitted.export(tmp_path / "fitted.onnx")
+    Classifier.load(tmp_path / "model.slova", Two()).export(tmp_path / "loaded.onnx")
+    inputs = [[(one.name, one.shape, one.type) for one in onnxruntime.InferenceSession(tmp_path / name).get_inputs()]
+              for name in ("fitted.onnx", "loaded.onnx")]  # fmt: skip
+    assert inputs[0] == inputs[1]
+    assert [name for name, *_ in inputs[1]] == ["words", "mask"]
+
+
+class Late(nn.Module):
+    """Answers in another way where a row begins with a large number, but not while it is traced."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        if torch.compiler.is_exporting():
+            return rows * 1.0
+        return torch.where(rows[:, :1] > 50, -rows, rows)
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
+def test_all_rows_are_compared_and_not_only_the_first(suffix, tmp_path):
+    rows = torch.randn(700, 3, generator=torch.Generator().manual_seed(0))
+    classifier = Classifier(Late(), Scorer(classes=3))
+    loader = DataLoader(TensorDataset(rows, torch.zeros(700)), batch_size=90)
+    for inputs in (rows, rows.numpy(), loader, iter(loader)):
+        assert classifier.export(tmp_path / f"model{suffix}", inputs).rows == 700
+    (tmp_path / f"model{suffix}").unlink()
+    rows[650, 0] = 99.0
+    for inputs in (rows, loader):
+        with pytest.raises(ExportError, match=r"rows from row \d+ on, such as row 650, "):
+            classifier.export(tmp_path / f"model{suffix}", inputs)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_of_different_shapes_are_refused(tmp_path):
+    torch.manual_seed(0)
+    batches = [{"words": torch.zeros(4, size, dtype=torch.int64), "mask": torch.ones(4, size)} for size in (5, 7)]
+    classifier = Classifier(Two(), Scorer(classes=3))
+    with pytest.raises(ExportError, match=r"rows of one shape, got {'words': \(5,\), 'mask': \(5,\)} and then"):
+        classifier.export(tmp_path / "model.pt2", batches)
+    assert list(tmp_path.iterdir()) == []
+    turned = dict(reversed(batches[0].items()))
+    assert classifier.export(tmp_path / "model.pt2", [batches[0], turned]).rows == 8
+
+
+def test_the_weights_of_a_torch_program_want_no_gradients_and_those_of_the_network_still_do(tmp_path):
+    network = convolution()
+    Classifier(network, Scorer(classes=4)).export(tmp_path / "model.pt2", images(8))
+    module = torch.export.load(tmp_path / "model.pt2").module()
+    assert [weight.requires_grad for weight in module.parameters()] == [False] * 6
+    assert not module(images(2))[1].requires_grad
+    assert all(weight.requires_grad for weight in network.parameters())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])

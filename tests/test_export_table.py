@@ -6,7 +6,7 @@ import pytest
 import torch
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -101,6 +101,13 @@ def test_a_conversion_that_is_silently_wrong_is_found_out(estimator, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_an_svc_with_probabilities_is_exported_as_a_member(tmp_path):
+    parity = fitted(SVC(probability=True, random_state=0)).export(tmp_path / "model.onnx", TABLE)
+    assert parity.rows == 150
+    assert (tmp_path / "model.onnx").exists()
+
+
 class Odd(GaussianNB):
     """A model of the user's own, which skl2onnx does not know."""
 
@@ -108,6 +115,8 @@ class Odd(GaussianNB):
 def test_what_cannot_be_converted_is_one_sentence(tmp_path):
     with pytest.raises(ExportError, match="skl2onnx cannot convert Odd"):
         fitted(Odd()).export(tmp_path / "model.onnx", TABLE)
+    with pytest.raises(ExportError, match="skl2onnx cannot convert HistGradientBoostingClassifier"):
+        fitted(HistGradientBoostingClassifier(max_iter=2)).export(tmp_path / "model.onnx", TABLE)
     with pytest.raises(ExportError, match="takes a table of numbers"):
         fitted(LOGISTIC).export(tmp_path / "model.onnx", [["a"] * 4])
     assert list(tmp_path.iterdir()) == []

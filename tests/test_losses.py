@@ -124,3 +124,35 @@ def test_training_starts_from_an_even_chance_among_the_classes(classes):
     assert layer.bias.requires_grad
     loss = ova_loss(layer(torch.zeros(1, 4)), torch.tensor([0])).item()
     assert loss < 2 + math.log(classes)  # and not K log 2
+
+
+@pytest.mark.parametrize("value", [-1.0, 1.5, 255.0, math.nan])
+def test_targets_outside_0_and_1_are_refused(value):
+    targets = torch.zeros(4, 3)
+    targets[2, 1] = value
+    with pytest.raises(ValueError, match=r"targets must lie in \[0, 1\], got values from"):
+        multilabel_loss(torch.zeros(4, 3), targets)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16])
+def test_targets_can_be_of_any_type_and_none_at_all(dtype):
+    logits, labels = batch(30)
+    targets = targets_of(labels, 6)
+    assert torch.equal(multilabel_loss(logits, targets.to(dtype)), multilabel_loss(logits, targets))
+    assert multilabel_loss(logits[:0], targets[:0].to(dtype), reduction="sum") == 0
+
+
+def test_the_multilabel_loss_compiles_to_one_graph():
+    logits, labels = batch(8)
+    torch._dynamo.reset()
+    compiled = torch.compile(multilabel_loss, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(logits, targets_of(labels, 6)), multilabel_loss(logits, targets_of(labels, 6)))
+
+
+@pytest.mark.parametrize(
+    ("logits", "name"),
+    [(np.zeros((4, 3), "float32"), "numpy.ndarray"), ([[0.0]], "list"), (torch.zeros(4, 3).int(), "torch.int32")],
+)
+def test_logits_that_are_no_tensor_are_called_by_their_type(logits, name):
+    with pytest.raises(TypeError, match=f"logits must be a floating point tensor, got {name}$"):
+        ova_loss(logits, torch.zeros(4, dtype=torch.long))

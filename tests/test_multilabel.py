@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import accuracy_score, hamming_loss
 
 import slova
-from slova.calibration import BetaCalibration, ExponentialCalibration
+from slova.calibration import BetaCalibration, ExponentialCalibration, TemperatureScaling
 from slova.metrics import Ece
 from slova.multilabel import LabelCalibration, SetScorer, hamming, set_ece, set_nll, subset_accuracy
 
@@ -85,6 +85,25 @@ def test_the_threshold_keeps_its_promise_on_new_rows():
     assert subset_accuracy(answers.sets[answered], targets[answered]) > 0.8
     with pytest.raises(ValueError, match="knows no threshold"):
         SetScorer().threshold(risk=0.2)
+
+
+def test_a_fitted_scorer_knows_its_labels_and_one_that_was_not_takes_any(tmp_path):
+    fitted = SetScorer.fit(*dependent(500))
+    fitted.save(tmp_path / "sets.slova")
+    for scorer in (fitted, SetScorer.load(tmp_path / "sets.slova")):
+        assert scorer.labels == 3
+        with pytest.raises(ValueError, match=r"logits \(5, 2\) do not have the 3 labels of this scorer"):
+            scorer.predict(np.zeros((5, 2)))
+    assert SetScorer().predict(np.zeros((5, 2))).sets.shape == (5, 2)
+
+
+def test_a_map_of_whole_rows_is_refused_because_a_set_has_one_probability():
+    for call in (
+        lambda: SetScorer.fit(*dependent(500), calibrate=lambda log_probs, labels: TemperatureScaling(2.0)),
+        lambda: SetScorer(map=TemperatureScaling(2.0)),
+    ):
+        with pytest.raises(ValueError, match="TemperatureScaling maps the probabilities of a row together"):
+            call()
 
 
 # Label by label.

@@ -170,6 +170,31 @@ def test_a_batch_with_outliers_ends_with_them_labelled_none():
     assert ova_loss(torch.zeros(15, 10), truth).item() == pytest.approx(10 * np.log(2))
 
 
+@pytest.mark.parametrize("count", [4, 6, 8, 10, 16, 32])
+def test_no_outlier_of_a_small_batch_is_one_of_its_images(count):
+    images, labels = images_of(count=count), torch.arange(count)
+    for seed in range(20):
+        torch.manual_seed(seed)
+        made = outliers.with_outliers(images, labels)[0][count:]
+        assert (made[:, None] - images).abs().amax((2, 3, 4)).min() > 0.01
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 50])
+def test_an_average_is_of_three_images_and_four_are_pasted_together(count):
+    """Each image has a colour of its own, so that an outlier shows what it was made from."""
+    colours = 2.0 ** -torch.arange(1, count + 1)
+    images = colours.view(-1, 1, 1, 1).expand(-1, 3, 8, 8)
+    for seed in range(20):
+        torch.manual_seed(seed)
+        triples = outliers.averaged(images)[:, 0, 0, 0]
+        others = 3 * triples - colours
+        wanted = torch.cartesian_prod(torch.arange(count), torch.arange(count))
+        wanted = wanted[(wanted[:, 0] != wanted[:, 1]) | (count < 3)]
+        assert (others[:, None] - colours[wanted].sum(1)).abs().amin(1).max() < 1e-6
+        corners = outliers.pasted(images)[:, 0].flatten(1)[:, [0, 7, 56, 63]].sort(1).values
+        assert (corners.diff() > 0).sum(1).min() >= min(count, 4) - 1
+
+
 def test_kinds_share_the_outliers_and_any_share_is_possible():
     images, labels = torch.zeros(8, 1, 4, 4), torch.zeros(8, dtype=torch.long)
     ones, twos = torch.ones_like, lambda part: 2 * torch.ones_like(part)
@@ -199,3 +224,58 @@ def test_real_outliers_are_drawn_from_the_pool_all_over_it(bytes_):
 def test_bytes_are_refused():
     with pytest.raises(ValueError, match=r"images want to be floats .* got torch.uint8"):
         outliers.with_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, 255.0, float("nan")])
+def test_images_outside_0_and_1_are_refused(wrong):
+    images = images_of((3, 8, 8), 4)
+    images[1, 2, 3, 4] = wrong
+    with pytest.raises(ValueError, match=r"images want to be of \[0, 1\], got .* before they are normalised"):
+        outliers.with_outliers(images, torch.arange(4))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.uint16])
+def test_labels_that_cannot_be_none_are_refused(dtype):
+    with pytest.raises(TypeError, match=r"labels want a type that can hold NONE \(-1\), got torch"):
+        outliers.with_outliers(images_of((3, 8, 8), 4), torch.zeros(4, dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", [(3,), (5,), (4, 10), ()])
+def test_as_many_labels_as_images_are_wanted(shape):
+    with pytest.raises(ValueError, match=r"labels \(.*\) do not match images \(4, 3, 8, 8\)"):
+        outliers.with_outliers(images_of((3, 8, 8), 4), torch.zeros(shape, dtype=torch.long))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("kind", outliers.KINDS, ids=lambda kind: kind.__name__)
+def test_images_of_any_precision_give_outliers_of_it(kind, dtype):
+    images = images_of((3, 16, 16), 6).to(dtype)
+    found = kind(images)
+    assert found.dtype == dtype
+    assert found.min() >= 0
+    assert found.max() <= 1
+    both, _ = outliers.with_outliers(images, torch.arange(6), kinds=[kind])
+    assert both.dtype == dtype
+
+
+@pytest.mark.parametrize("size", [(4, 40), (40, 4), (2, 9), (28, 30)])
+def test_images_need_not_be_square(size):
+    images = images_of((3, *size), 12)
+    both, labels = outliers.with_outliers(images, torch.arange(12))
+    assert both.shape == (18, 3, *size)
+    assert len(labels) == 18
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="wants a GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_batch_with_outliers_can_be_a_cuda_graph(dtype):
+    images, labels = images_of(count=12).to("cuda", dtype), torch.arange(12, device="cuda")
+    outliers.with_outliers(images, labels)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        both, truth = outliers.with_outliers(images, labels)
+    graph.replay()
+    first = both.clone()
+    graph.replay()
+    assert (truth[12:] == NONE).all()
+    assert not torch.equal(first[12:], both[12:])

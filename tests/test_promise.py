@@ -1,5 +1,7 @@
 """The threshold keeps what it promises: on fresh rows, in all but a delta of the draws."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -71,9 +73,16 @@ def test_a_lower_risk_or_delta_never_lowers_the_threshold():
 
 def test_an_impossible_promise_is_refused_with_what_is_possible():
     validation = Selection.histogram(*draw(np.random.default_rng(0), 200))
-    least = r"the least that 200 validation rows can promise is 0\.\d+, where 0\.?\d* was observed"
-    with pytest.raises(ValueError, match=rf"no threshold promises a risk of 0\.001: {least}"):
+    least = r"the least that 200 validation rows can promise is (0\.\d+), where (0\.\d+) was observed"
+    with pytest.raises(ValueError, match=rf"no threshold promises a risk of 0\.001: {least}") as refused:
         threshold_for(validation, risk=0.001)
+    promised, observed = map(float, re.search(least, str(refused.value)).groups())
+    kept = threshold_for(validation, risk=promised)
+    with pytest.raises(ValueError, match="no threshold promises"):
+        threshold_for(validation, risk=promised - 1e-4)
+    curve = validation.risk_coverage
+    answered = np.flatnonzero(curve.threshold >= kept)[-1]
+    assert curve.risk[answered] == pytest.approx(observed, abs=1e-4)
 
 
 def test_rows_that_are_always_wrong_promise_nothing_but_everything():
@@ -81,3 +90,42 @@ def test_rows_that_are_always_wrong_promise_nothing_but_everything():
     assert threshold_for(validation, risk=1.0) <= 0
     with pytest.raises(ValueError, match="the least that 50 validation rows can promise is 1"):
         threshold_for(validation, risk=0.99)
+
+
+def spread(answered, refused):
+    """400 right rows of the one confidence, and 400 of the other, half of them wrong."""
+    confidence = np.repeat(np.array([answered, refused], np.float64), 400)
+    return confidence, (confidence == answered) | (np.arange(800) % 2 == 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("gap", [1, 2, 3, 20, 1000])
+@pytest.mark.parametrize("answered", [1.0, 1 - 2**-20, 0.75, 2**-17])
+@pytest.mark.parametrize("promise", [{"risk": 0.05}, {"risk": 0.05, "delta": None}, {"coverage": 0.5}], ids=str)
+def test_rows_however_little_below_the_answered_ones_are_refused(promise, answered, gap, dtype):
+    """At the edge of a cell of the histogram; the threshold is compared in the dtype of the confidence."""
+    answered = dtype(answered)
+    refused = answered - gap * np.spacing(np.nextafter(answered, dtype(0)))
+    confidence, hits = spread(answered, refused)
+    threshold = threshold_for(Selection.histogram(confidence, hits), **promise)
+    assert (confidence.astype(dtype) >= threshold).tolist() == (confidence == answered).tolist()
+    assert refused < threshold <= answered
+
+
+def test_where_there_is_room_rounding_to_float32_rejects_no_answered_row():
+    confidence, hits = draw(np.random.default_rng(0), 300)
+    threshold = threshold_for(Selection.histogram(confidence, hits), coverage=0.5)
+    answered = confidence >= threshold
+    np.testing.assert_array_equal(confidence.astype(np.float32) >= threshold, answered)
+    np.testing.assert_array_equal(confidence * (1 - 2e-7) >= threshold, answered)
+
+
+def test_weights_that_are_no_whole_numbers_keep_no_delta():
+    confidence, hits = draw(np.random.default_rng(0), 2000)
+    validation = Selection.weighted(confidence, hits, np.where(hits, 1.0, 2.5))
+    with pytest.raises(ValueError, match=r"weights that are no whole numbers, so .* delta=None takes the observed"):
+        threshold_for(validation, risk=0.3)
+    answered = confidence >= threshold_for(validation, risk=0.3, delta=None)
+    wrong, right = 2.5 * np.sum(answered & ~hits), np.sum(answered & hits)
+    assert wrong / (wrong + right) <= 0.3
+    assert np.mean(confidence >= threshold_for(validation, coverage=0.5)) > 0.53, "the less confident rows count more"

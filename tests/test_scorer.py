@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from slova import extreme
 from slova.artifact import ArtifactError
 from slova.calibration import (
     BetaCalibration,
@@ -179,6 +180,51 @@ def test_the_threshold_keeps_its_risk_on_its_own_validation_set(seed, risk):
     for kind in (np.asarray, torch.as_tensor):
         label = np.asarray(scorer.predict(kind(logits), reject=reject).label)
         assert np.mean((label != labels)[label != NONE]) <= risk
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_threshold_keeps_its_risk_among_saturated_confidences(kind, dtype):
+    """1 - 3e-8 is always right and 1 - 6e-7 every other time."""
+    logits, labels = np.zeros((8000, 3), dtype), np.zeros(8000, int)
+    logits[:4000, 0], logits[4000:, 0] = 18, 15
+    labels[4000::2] = 1
+    scorer = Scorer.fit(logits, labels, head=HEADS["softmax"], calibrate=None)
+    answered = np.asarray(scorer.predict(kind(logits), reject=scorer.threshold(risk=0.02)).label) != NONE
+    assert answered.tolist() == [True] * 4000 + [False] * 4000
+
+
+def test_the_threshold_counts_a_row_as_often_as_its_weight_says():
+    logits, labels = rows_of()
+    weight = np.random.default_rng(0).integers(0, 4, len(labels))
+    weighted = Scorer.fit(logits, labels, calibrate=None, weight=weight)
+    repeated = Scorer.fit(logits.repeat(weight, 0), labels.repeat(weight), calibrate=None)
+    for promise in ({"risk": 0.3}, {"risk": 0.25, "delta": None}, {"coverage": 0.4}):
+        assert weighted.threshold(**promise) == repeated.threshold(**promise)
+    halved = Scorer.fit(logits, labels, calibrate=None, weight=weight / 2)
+    assert halved.threshold(risk=0.25, delta=None) == weighted.threshold(risk=0.25, delta=None)
+    with pytest.raises(ValueError, match="weights that are no whole numbers"):
+        halved.threshold(risk=0.3)
+
+
+def test_weights_of_another_number_of_rows_are_refused():
+    with pytest.raises(ValueError, match=r"weight \(3,\) does not match labels \(1500,\)"):
+        Scorer.fit(*rows_of(none=0), calibrate=None, weight=np.ones(3))
+
+
+@pytest.mark.parametrize("reject", [np.nan, 50, -0.1, np.inf, np.array([0.5, 1.5]), torch.tensor([0.5, np.nan])])
+def test_a_threshold_outside_0_and_1_is_refused(reject):
+    with pytest.raises(ValueError, match=r"reject must lie in \[0, 1\], got"):
+        Scorer(classes=3).predict(np.zeros((2, 3)), reject=reject)
+    with pytest.raises(ValueError, match=r"reject must lie in \[0, 1\], got"):
+        extreme.predict(Scorer(classes=3), torch.zeros(2, 4), torch.zeros(3, 4), reject=reject)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_every_row_may_have_a_threshold_of_its_own(kind):
+    logits = np.array([[3.0, -3.0, -3.0]] * 2)
+    found = Scorer(classes=3).predict(kind(logits), reject=kind(np.array([0.5, 1.0])))
+    assert found.label.tolist() == [0, NONE]
 
 
 def test_a_scorer_without_validation_knows_no_threshold():

@@ -102,16 +102,32 @@ def test_as_many_labels_as_rows_are_wanted(tmp_path, arrays, change):
         Table(tmp_path / "table.npz").arrays()
 
 
-def test_all_numeric_columns_but_the_label_and_an_index_are_logits(tmp_path):
-    text = ',name,cat,"dog",label\n0,first,1.5,-2,1\n\n1,"se,cond",1e-3,+4,-1\n'
+def test_other_columns_an_index_and_blank_lines_are_left_alone(tmp_path):
+    text = ',name,logit_0,"logit_1",age,label\n0,first,1.5,-2,30,1\n\n1,"se,cond",1e-3,+4,40,-1\n'
     (tmp_path / "table.csv").write_text(text, encoding="utf-8-sig")
     logits, labels = Table(tmp_path / "table.csv").arrays()
     assert logits.tolist() == [[1.5, -2.0], [0.001, 4.0]]
     assert labels.tolist() == [1, -1]
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
-    frame = pd.DataFrame({"name": ["a", "b"], "cat": [1.5, 0.001], "dog": [-2, 4], "label": [1, -1]}, index=[5, 7])
-    frame.to_parquet(tmp_path / "table.parquet")
+    columns = {"name": ["a", "b"], "logit_0": [1.5, 0.001], "age": [30, 40], "logit_1": [-2, 4], "label": [1, -1]}
+    pd.DataFrame(columns, index=[5, 7]).to_parquet(tmp_path / "table.parquet")
     assert Table(tmp_path / "table.parquet").arrays()[0].tolist() == [[1.5, -2.0], [0.001, 4.0]]
+
+
+@pytest.mark.parametrize("names", ["cat,dog,label", "age,label", "label,confidence,none,several"])
+def test_numbers_are_no_logits_unless_they_are_called_so(tmp_path, names):
+    """An age, or the file of answers scored again."""
+    table = np.ones((3, names.count(",") + 1))
+    np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=names, comments="")
+    found = "there are " + ", ".join(map(repr, names.split(",")))
+    with pytest.raises(TableError, match=rf"table.csv has no column of logits: wanted logit_0, logit_1, ..., {found}"):
+        list(Table(tmp_path / "table.csv").blocks())
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(dict(zip(names.split(","), table.T, strict=True))), tmp_path / "table.parquet")
+    with pytest.raises(
+        TableError, match=rf"has no column of logits: .*{found}; a list column 'logits' will do as well"
+    ):
+        Table(tmp_path / "table.parquet").arrays()
 
 
 def test_numbered_columns_are_taken_by_their_number(tmp_path):

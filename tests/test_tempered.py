@@ -1,6 +1,7 @@
 """A network tempered by distance: its parts are what they say, it is less sure of what is far away, and it travels."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -129,6 +130,55 @@ def test_named_layers_and_another_degradation_are_used(network):
     assert (found.layers, found.mean0.shape, seen) == (("5",), (128,), [0, 1, 2])
 
 
+def test_a_string_is_one_layer(network):
+    assert Tempered.fit(Mirrored(network), pictures(), layers="network.4").layers == ("network.4",)
+    assert Tempered.untuned(Mirrored(network), pictures(4)[0], layers="network.4").layers == ("network.4",)
+
+
+def test_a_layer_that_is_not_there_is_named_with_those_that_are(network):
+    sentence = "the network has no layer 'conv1': there are 0, 1, 2, 3, 4, 5, 6"
+    for layers in ("conv1", ["1", "conv1"]):
+        with pytest.raises(ValueError, match=sentence):
+            Tempered.fit(network, pictures(), layers=layers)
+        with pytest.raises(ValueError, match=sentence):
+            Tempered.untuned(network, pictures(4)[0], layers=layers)
+
+
+class ByName(nn.Module):
+    """A network that wants its images by name."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, *, pixels, scale):
+        return self.network(pixels) * scale[:, None]
+
+
+def test_the_images_of_a_dict_are_degraded(network):
+    images, labels = pictures()
+    whole = {"scale": torch.ones(len(images)), "pixels": images, "labels": labels}
+    found, wanted = Tempered.fit(ByName(network), whole), Tempered.fit(network, (images, labels))
+    assert torch.equal(found.yes, wanted.yes)
+    with pytest.raises(ValueError, match=r"one tensor of images \(N, C, H, W\), got 2 among pixels, others: .* tuple"):
+        Tempered.fit(
+            Both(network),
+            {"pixels": images, "others": images, "labels": labels},
+            degrade=lambda images, *, seed: images,
+        )
+
+
+class Both(nn.Module):
+    """A network of two kinds of images."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, *, pixels, others):
+        return self.network(pixels) + self.network(others)
+
+
 def test_an_untuned_one_changes_nothing_and_takes_a_state_dict(network, tempered):
     images, _ = pictures(20, seed=4)
     blank = Tempered.untuned(network, images)
@@ -166,6 +216,15 @@ def test_gradients_reach_the_network(network, tempered):
     other = copy.deepcopy(tempered).train()
     other(images).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in other.network.parameters())
+
+
+def test_threads_do_not_see_each_others_layers(tempered):
+    batches = [pictures(count, seed=count)[0] for count in range(4, 44)]
+    with torch.no_grad(), ThreadPoolExecutor(4) as pool:
+        wanted = [tempered(images) for images in batches]
+        found = list(pool.map(torch.no_grad()(tempered.forward), 10 * batches))
+    for number, answer in enumerate(found):
+        torch.testing.assert_close(answer, wanted[number % len(batches)])
 
 
 def test_mirror_images_count_as_much_and_distances_are_those_of_the_images(network, tempered):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -135,6 +136,8 @@ def _endless(content: Any) -> bool:
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well, and is removed when it does not."""
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}", str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         yield temporary

@@ -2,6 +2,8 @@
 
 Inputs come as a tensor, a tuple of tensors, a dict of tensors (passed by name), a Dataset, or an iterable of batches
 such as a DataLoader; with labels where a fit needs them, as the last of a tuple or under "labels" or "label" of a dict.
+Numpy arrays do for whole tensors. Where no labels are needed a tuple of tensors is all inputs, while batches of a
+Dataset or DataLoader may bring labels, which are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from torch import Tensor, nn
 
 from slova import artifact
 from slova.backend import Array
-from slova.batches import batches, evaluating, logits_of, shown
+from slova.batches import Batch, as_tensors, batches, count, evaluating, logits_of, shown
 from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
 from slova.heads import NONE, Readout, log_slova, read_slova
@@ -46,10 +48,11 @@ class Classifier(nn.Module):
         super().__init__()
         if names is not None and len(names) != scorer.classes:
             raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
+        _check_reject(reject)
         self.network = network
         self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
-        self.example: Any = None  # what the network took in when it was fitted, as tensors of no rows
+        self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
         self._plain = scorer
         self.parts = nn.ModuleDict(
             {part: MapModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
@@ -76,9 +79,9 @@ class Classifier(nn.Module):
         is added unless asked. `head`, `calibrate` and `rescale` as in `Scorer.fit`. A progress bar shows on a terminal;
         `progress` forces it on or off.
         """
-        logits, labels, example = _collect(network, validation, batch_size, progress)
+        logits, labels, example = _collect(network, validation, batch_size, progress, labelled=True)
         if none_inputs is not None:
-            more, *_ = _collect(network, none_inputs, batch_size, progress, labelled=False)
+            more, *_ = _collect(network, none_inputs, batch_size, progress, labelled=False, inputs=count(example))
             logits, labels = torch.cat([logits, more]), torch.cat([labels, torch.full((len(more),), NONE)])
         scorer = Scorer.fit(logits, labels, head=head, calibrate=calibrate, rescale=rescale)
         if head is read_slova and not rescale:
@@ -96,11 +99,13 @@ class Classifier(nn.Module):
         """Label or NONE, confidence, P(none) and P(several), on the host; with names given the labels are names, and
         None for NONE."""
         scorer, threshold = self._scorer(), self.reject if reject is None else reject
+        _check_reject(threshold)
+        source = as_tensors(inputs, self.network)
+        stream = batches(source, batch_size, _device(self), labelled=False, inputs=count(self.example))
         with evaluating(self):
-            source = shown(batches(inputs, batch_size, _device(self), labelled=False), progress, "predict")
             answers = [
                 [part.cpu() for part in scorer.predict(_forward(self.network, batch), reject=threshold)]
-                for batch, _ in source
+                for batch, _ in shown(stream, progress, "predict")
             ]
         if not answers:
             raise ValueError("there are no inputs to predict")
@@ -124,10 +129,12 @@ class Classifier(nn.Module):
         return self._plain.none_is_calibrated
 
     def save(self, path: str | Path) -> None:
-        """Weights, maps and names in one file of numbers and JSON; the network's code is not in it."""
+        """Weights, maps, names and the shapes of the inputs in one file of numbers and JSON; the network's code is not
+        in it."""
         tensors, meta = self.scorer.packed()
         tensors |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        artifact.save(path, "classifier", tensors, {**meta, "names": self.names, "reject": self.reject})
+        meta |= {"names": self.names, "reject": self.reject, "example": _described(self.example)}
+        artifact.save(path, "classifier", tensors, meta)
 
     def export(
         self, path: str | Path, inputs: Any = None, *, reject: float | None = None, tolerance: float | None = None
@@ -151,6 +158,7 @@ class Classifier(nn.Module):
         }
         _check_weights(network, weights, path)
         classifier = cls(network, Scorer.unpacked(tensors, meta), names=meta["names"], reject=meta["reject"])
+        classifier.example = _empty(meta.get("example"), path)
         network.load_state_dict(weights)
         return classifier
 
@@ -166,24 +174,60 @@ class Classifier(nn.Module):
 
 
 def _collect(
-    network: nn.Module, source: Any, batch_size: int, progress: bool | None, *, labelled: bool = True
-) -> tuple[Tensor, Tensor, Any]:
-    """Logits and labels of a data source, on the host, and its inputs without their rows."""
+    network: nn.Module, source: Any, batch_size: int, progress: bool | None, **kind: Any
+) -> tuple[Tensor, Tensor, Batch]:
+    """Logits and labels of a data source, on the host, and its inputs without their rows; `kind` as for `batches`."""
+    stream = batches(as_tensors(source, network), batch_size, _device(network), **kind)
     with evaluating(network):
-        stream = shown(batches(source, batch_size, _device(network), labelled=labelled), progress, "fit")
-        seen = [(_forward(network, batch).float().cpu(), labels, _no_rows(batch)) for batch, labels in stream]
+        seen = [
+            (_forward(network, batch).float().cpu(), labels, _no_rows(batch))
+            for batch, labels in shown(stream, progress, "fit")
+        ]
     if not seen:
         raise ValueError("there are no rows to fit on")
     logits = torch.cat([logits for logits, *_ in seen])
-    return logits, torch.cat([labels.cpu() for _, labels, _ in seen]) if labelled else torch.empty(0), seen[0][2]
+    labels = [torch.empty(0) if labels is None else labels.cpu() for _, labels, _ in seen]
+    return logits, torch.cat(labels), seen[0][2]
 
 
-def _no_rows(batch: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+def _no_rows(batch: Batch) -> Batch:
     return tuple(part[:0].cpu() for part in batch[0]), {name: part[:0].cpu() for name, part in batch[1].items()}
 
 
-def _forward(network: nn.Module, batch: tuple[tuple[Any, ...], dict[str, Any]]) -> Tensor:
-    return logits_of(network(*batch[0], **batch[1]))
+def _described(example: Batch | None) -> list[Any] | None:
+    """Name (None for a positional one), type and shape of each input, as JSON."""
+    if example is None:
+        return None
+    inputs = [*((None, part) for part in example[0]), *example[1].items()]
+    return [[name, str(part.dtype).removeprefix("torch."), list(part.shape)] for name, part in inputs]
+
+
+def _empty(described: Any, path: str | Path) -> Batch | None:
+    """The inputs that `_described` says; None for a file that does not know them."""
+    if described is None:
+        return None
+    try:
+        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+        raise artifact.ArtifactError(f"{path} is damaged: what its network takes cannot be read ({error})") from error
+    named = {name: part for name, part in inputs if name is not None}
+    return tuple(part for name, part in inputs if name is None), named
+
+
+def _forward(network: nn.Module, batch: Batch) -> Tensor:
+    logits = logits_of(network(*batch[0], **batch[1]))
+    if logits.ndim < 2:
+        given = ", ".join(str(tuple(part.shape)) for part in (*batch[0], *batch[1].values()))
+        raise ValueError(
+            f"logits must be (rows, classes), got {tuple(logits.shape)} for inputs {given}: "
+            "a single row is a batch as well, such as images[:1] or image[None]"
+        )
+    return logits
+
+
+def _check_reject(reject: float) -> None:
+    if not 0 <= reject <= 1:
+        raise ValueError(f"reject must lie in [0, 1], got {reject}")
 
 
 def _device(module: nn.Module) -> torch.device:

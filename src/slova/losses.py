@@ -7,7 +7,7 @@ unchanged.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -42,6 +42,10 @@ def multilabel_loss(
     _check_tensor(targets, "targets")
     if targets.shape != logits.shape:
         raise ValueError(f"targets {tuple(targets.shape)} do not match logits {tuple(logits.shape)}")
+    if _can_be_looked_at(targets):
+        low, high = float(targets.detach().min()), float(targets.detach().max())
+        if not (low >= 0 and high <= 1):
+            raise ValueError(f"targets must lie in [0, 1], got values from {low:g} to {high:g}")
     losses = binary_cross_entropy_with_logits(logits, targets.to(logits), reduction="none").sum(-1)
     return reduced(losses, weight, reduction)
 
@@ -62,12 +66,18 @@ def init_bias(linear: nn.Linear) -> nn.Linear:
 
 def _logits(logits: Tensor) -> Tensor:
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise TypeError(
-            f"logits must be a floating point tensor, got {getattr(logits, 'dtype', type(logits).__name__)}"
-        )
+        raise TypeError(f"logits must be a floating point tensor, got {_kind(logits)}")
     if logits.ndim < 1 or logits.shape[-1] < 1:
         raise ValueError(f"logits want a last axis of at least one class, got shape {tuple(logits.shape)}")
     return TORCH.floating(logits)
+
+
+def _kind(value: Any) -> str:
+    """The dtype of a tensor; of anything else its type, whose dtype may well be right."""
+    if isinstance(value, Tensor):
+        return str(value.dtype)
+    module, name = type(value).__module__, type(value).__qualname__
+    return name if module == "builtins" else f"{module}.{name}"
 
 
 def _check_tensor(tensor: Tensor, name: str) -> None:
@@ -81,11 +91,15 @@ def check_targets(logits: Tensor, labels: Tensor) -> None:
         raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"labels must be integers, got {labels.dtype}")
-    # On an accelerator a look at the values would wait for the device; there gather itself stops at a bad label.
-    if labels.device.type == "cpu" and not torch.compiler.is_compiling() and labels.numel():
+    if _can_be_looked_at(labels):
         low, high = int(labels.min()), int(labels.max())
         if low < NONE or high >= logits.shape[-1]:
             raise ValueError(f"labels must lie in [-1, {logits.shape[-1]}), got values from {low} to {high}")
+
+
+def _can_be_looked_at(targets: Tensor) -> bool:
+    """On an accelerator a look at the values would wait for the device; there gather itself stops at a bad label."""
+    return targets.device.type == "cpu" and not torch.compiler.is_compiling() and targets.numel() > 0
 
 
 def reduced(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:

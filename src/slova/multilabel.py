@@ -83,11 +83,20 @@ VALUES: dict[str, type] = {**MAPS, "LabelCalibration": LabelCalibration, "Select
 
 @dataclass(frozen=True, kw_only=True)
 class SetScorer:
-    """What calibrates the labels and their set, and what the validation set looked like."""
+    """How many labels there are (None: any number), what calibrates them and their set, and what the validation set
+    looked like. The map of a set sees one probability a row, so it has to be elementwise."""
 
+    labels: int | None = None
     before: LabelCalibration | None = None
     map: Map | None = None
     validation: Selection | None = None
+
+    def __post_init__(self) -> None:
+        if self.map is not None and not self.map.elementwise:
+            raise ValueError(
+                f"{type(self.map).__name__} maps the probabilities of a row together, and a set has only one: "
+                "wanted an elementwise map, such as ExponentialCalibration or BetaCalibration"
+            )
 
     @classmethod
     def fit(
@@ -102,7 +111,7 @@ class SetScorer:
         calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map
         of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not."""
         logits, wanted = _checked(logits, targets)
-        scorer = cls(before=LabelCalibration.fit(logits, targets) if by_label else None)
+        scorer = cls(labels=wanted.shape[1], before=LabelCalibration.fit(logits, targets) if by_label else None)
         moved = scorer.logits(logits)
         right = ((moved >= 0) == wanted).all(axis=1)
         fitted = calibrate(log_multilabel(moved)[:, None], np.where(right, 0, NONE))
@@ -111,7 +120,10 @@ class SetScorer:
 
     def logits(self, logits: Array) -> Array:
         """One-vs-all logits, calibrated label by label: `set_nll` of them is the loss of the labels together."""
-        return floating(logits, "logits")[0] if self.before is None else self.before(logits)
+        logits, _ = floating(logits, "logits")
+        if self.labels not in (None, logits.shape[-1]):
+            raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.labels} labels of this scorer")
+        return logits if self.before is None else self.before(logits)
 
     def predict(self, logits: Array) -> SetPrediction:
         """The set of each row and what there is to say of it."""
@@ -131,12 +143,13 @@ class SetScorer:
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
 
     def save(self, path: str | Path) -> None:
-        artifact.save(path, "set scorer", *artifact.pack_parts(self, PARTS))
+        tensors, meta = artifact.pack_parts(self, PARTS)
+        artifact.save(path, "set scorer", tensors, {"labels": self.labels, **meta})
 
     @classmethod
     def load(cls, path: str | Path) -> SetScorer:
         tensors, meta = artifact.load(path, "set scorer")
-        return cls(**artifact.unpack_parts(tensors, meta, PARTS, VALUES))
+        return cls(labels=meta.get("labels"), **artifact.unpack_parts(tensors, meta, PARTS, VALUES))
 
 
 def subset_accuracy(sets: Array, targets: Array) -> float:

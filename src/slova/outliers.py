@@ -4,8 +4,8 @@ what it does not know.
     images, labels = with_outliers(images, labels)      # half as many outliers as images, at the end of the batch
     loss = ova_loss(network(images), labels)
 
-Images are floats (N, C, H, W) of [0, 1], on any device. Each kind gives as many outliers as it is given images, from
-random numbers of that device alone: nothing waits for the host, so that a step can be a CUDA graph.
+Images are floats (N, C, H, W) of [0, 1], in any precision and on any device. Each kind gives as many outliers as it is
+given images, from random numbers of that device alone: nothing waits for the host, so that a step can be a CUDA graph.
 """
 
 from __future__ import annotations
@@ -35,35 +35,53 @@ __all__ = [
 
 Kind = Callable[[Tensor], Tensor]
 KERNEL = 15  # pixels of the blur
+FEWEST = 4  # images to cut one together from
 
 
 def with_outliers(
     images: Tensor, labels: Tensor, *, share: float = 0.5, kinds: Sequence[Kind] | None = None
 ) -> tuple[Tensor, Tensor]:
     """The batch with `share` times as many outliers behind it, in equal parts of the kinds (`MIX`), labelled NONE."""
-    if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+    _check(images, labels)
     chosen = MIX if kinds is None else tuple(kinds)
     count = round(share * len(images))
     if not chosen or count < 1:
         return images, labels
-    parts = zip(chosen, _parts(images, count, len(chosen)), strict=True)
-    made = torch.cat([kind(part) for kind, part in parts if len(part)])
+    rows = torch.arange(count, device=images.device).tensor_split(len(chosen))
+    made = torch.cat([_made(kind, images, own) for kind, own in zip(chosen, rows, strict=True) if len(own)])
     return torch.cat([images, made.to(images)]), torch.cat([labels, labels.new_full((len(made),), NONE)])
 
 
-def _parts(images: Tensor, count: int, kinds: int) -> list[Tensor]:
-    """The images that each kind is made from: all of them in turn, again from the first where there are too few."""
-    order = torch.arange(count, device=images.device) % len(images)
-    return [images[part] for part in order.tensor_split(kinds)]
+def _check(images: Tensor, labels: Tensor) -> None:
+    if not images.is_floating_point() or images.ndim != 4:
+        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+    if labels.shape != images.shape[:1]:
+        raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
+    if not labels.dtype.is_signed:
+        raise TypeError(f"labels want a type that can hold NONE ({NONE}), got {labels.dtype}")
+    # On an accelerator a look at the values would wait for the device.
+    if images.device.type == "cpu" and not torch.compiler.is_compiling() and images.numel():
+        low, high = float(images.detach().min()), float(images.detach().max())
+        if not (low >= 0 and high <= 1):
+            raise ValueError(
+                f"images want to be of [0, 1], got values from {low:.3g} to {high:.3g}: "
+                "make outliers before they are normalised"
+            )
+
+
+def _made(kind: Kind, images: Tensor, rows: Tensor) -> Tensor:
+    """Outliers of a kind from these rows of the batch, again from its first where there are too few. A kind that mixes
+    images is shown at least four."""
+    shown = rows[0] + torch.arange(max(len(rows), FEWEST), device=images.device)
+    return kind(images[shown % len(images)])[: len(rows)]
 
 
 def low_pass(images: Tensor) -> Tensor:
     """Smooth noise (Hein et al. 2019): one half the pixels of the images, permuted, one half uniform, all blurred by
     one random width of 1 to 2.5 pixels a batch, and each stretched to [0, 1]."""
     half = len(images) // 2
-    noise = torch.cat([permuted(images[:half]), torch.rand_like(images[half:])])
-    return _stretched(_blurred(noise, 1 + 1.5 * torch.rand((), device=images.device)))
+    noise = torch.cat([permuted(images[:half]), torch.rand_like(images[half:])]).float()
+    return _stretched(_blurred(noise, 1 + 1.5 * torch.rand((), device=images.device))).to(images)
 
 
 def uniform(images: Tensor) -> Tensor:
@@ -79,7 +97,7 @@ def permuted(images: Tensor) -> Tensor:
 
 def averaged(images: Tensor) -> Tensor:
     """The mean of each image and two more of the batch, drawn at random: something of three classes, and of none."""
-    return (images + images[_order(images)] + images[_order(images)]) / 3
+    return (images + sum(_others(images, 2))) / 3
 
 
 def shuffled(images: Tensor, size: int | None = None) -> Tensor:
@@ -104,7 +122,7 @@ def pasted(images: Tensor) -> Tensor:
     across = torch.arange(width, device=images.device) < width * _between(images, 0.3, 0.7)
     down = torch.arange(height, device=images.device) < height * _between(images, 0.3, 0.7)
     left, above = across[:, None, None, :], down[:, None, :, None]
-    others = [images[_order(images)] for _ in range(3)]
+    others = _others(images, 3)
     return torch.where(above, torch.where(left, images, others[0]), torch.where(left, others[1], others[2]))
 
 
@@ -124,13 +142,16 @@ def _between(images: Tensor, low: float, high: float) -> Tensor:
     return low + (high - low) * torch.rand(len(images), 1, device=images.device)
 
 
-def _order(images: Tensor) -> Tensor:
-    """A random order of the batch."""
-    return torch.rand(len(images), device=images.device).argsort()
+def _others(images: Tensor, count: int) -> list[Tensor]:
+    """For each image so many others of the batch, no two of them the same while there are enough: the batch moved on by
+    random numbers of places."""
+    rows = torch.arange(len(images), device=images.device)
+    moves = 1 + torch.rand(max(1, len(images) - 1), device=images.device).argsort()
+    return [images[(rows + moves[number % len(moves)]) % len(images)] for number in range(count)]
 
 
 def _blurred(images: Tensor, width: Tensor) -> Tensor:
-    size = min(KERNEL, 2 * images.shape[-1] + 1)  # a reflection is at most as long as the image
+    size = min(KERNEL, 2 * min(images.shape[-2:]) + 1)  # a reflection is at most as long as the image
     offsets = torch.arange(size, device=images.device) - size // 2
     kernel = torch.softmax(-(offsets**2) / (2 * width**2), dim=0)
     rows = kernel.view(1, 1, -1, 1).repeat(images.shape[1], 1, 1, 1)

@@ -68,9 +68,11 @@ class Scorer:
     ) -> Scorer:
         """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the
         log-probabilities, None leaves them; `rescale` fits an affine map of the logits first. P(none) is calibrated
-        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them. Among thousands of
-        classes the hits drown in the other pairs: `slova.extreme.fit` looks at the top class of each row alone."""
+        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them and to `threshold`, for
+        which a row of weight 3 is three rows; other weights than whole numbers keep no `delta` there. Among thousands
+        of classes the hits drown in the other pairs: `slova.extreme.fit` looks at the top class of each row alone."""
         logits, labels = _check_logits(logits, labels)
+        weight = None if weight is None else check_weight(weight, labels)
         before = AffineCalibration.fit(logits, labels, weight=weight) if rescale else None
         readout = head(logits if before is None else before(logits))
         scorer = cls(
@@ -81,8 +83,9 @@ class Scorer:
             none_map=none_map_of(readout.log_none, labels, weight),
         )
         answer = scorer.predict(logits)  # and not the top after the map, which may tie classes or change their order
-        hits = answer.label == labels
-        return replace(scorer, validation=Selection.histogram(answer.confidence.astype(np.float64), hits))
+        rows = answer.confidence.astype(np.float64), answer.label == labels
+        kept = Selection.histogram(*rows) if weight is None else Selection.weighted(*rows, weight)
+        return replace(scorer, validation=kept)
 
     def __call__(self, logits: Array) -> Readout:
         """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see
@@ -98,6 +101,7 @@ class Scorer:
     def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
         """The answer for each row; NONE where the confidence is below `reject`, or NaN. The label is the top class
         before the map, so a map that ties classes cannot change it."""
+        check_reject(reject)
         label, log_confidence, log_none, several = by_pieces(self._answer, self._checked(logits))
         ops = of(log_none)
         confidence = ops.exp(log_confidence)
@@ -181,6 +185,18 @@ class Scorer:
 def _check_logits(logits: Array, labels: Array) -> tuple[np.ndarray, np.ndarray]:
     logits, labels = check_rows(to_numpy(logits), labels, "logits")
     return logits, labels
+
+
+def check_reject(reject: Array) -> None:
+    """A threshold, or one a row, is a share; on an accelerator it is not looked at, which would wait for the device."""
+    if str(getattr(reject, "device", "cpu")) != "cpu":
+        return
+    if not (0 <= reject <= 1 if isinstance(reject, int | float) else _all_shares(to_numpy(reject))):
+        raise ValueError(f"reject must lie in [0, 1], got {reject}")
+
+
+def _all_shares(values: np.ndarray) -> bool:
+    return bool(((values >= 0) & (values <= 1)).all())
 
 
 def _weighted(weight: Array | None) -> dict[str, Array]:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from slova.backend import Array
-from slova.batches import batches, evaluating, logits_of
+from slova.batches import Batch, batches, evaluating, logits_of
 from slova.calibration.distance import DistanceCalibration, sharpened
 from slova.degrade import degraded
 
@@ -91,14 +93,15 @@ class Tempered(nn.Module):
         clean: float = CLEAN,
         batch_size: int = 256,
     ) -> Tempered:
-        """From labelled validation images, floats of [0, 1], as for `Classifier.fit`; NONE labels allowed.
+        """From labelled validation images, floats of [0, 1], as for `Classifier.fit`; NONE labels allowed. Images come
+        first in a tuple, or are the one tensor (N, C, H, W) of a dict.
 
-        `layers` are names of modules, the last of each resolution unless told. `degrade(images, seed=0)` makes images
-        worse: for a network whose images are normalised before they reach it, a function that undoes that and does it
-        again. An image as it is counts `clean` times as much as one degraded.
+        `layers` are names of modules, the last of each resolution unless told; a string is one layer.
+        `degrade(images, seed=0)` makes images worse: for a network whose images are normalised before they reach it, a
+        function that undoes that and does it again. An image as it is counts `clean` times as much as one degraded.
         """
         as_is, worse, labels = _asked(
-            network, batches(validation, batch_size, _device(network), labelled=True), layers, degrade
+            network, batches(validation, batch_size, _device(network), labelled=True), _known(network, layers), degrade
         )
         homes = {name: Home.of(channels) for name, channels in as_is.channels.items()}
         logits = np.vstack([as_is.logits, worse.logits])
@@ -111,7 +114,8 @@ class Tempered(nn.Module):
     def untuned(cls, network: nn.Module, *inputs: Any, layers: Sequence[str] | None = None, **named: Any) -> Tempered:
         """One that changes nothing, in the shape that `fit` gives it: to load a state dict into."""
         with evaluating(network):
-            found = _passed(network, layers or resolutions(network, *inputs, **named), inputs, named).channels
+            chosen = _known(network, layers) or resolutions(network, *inputs, **named)
+            found = _passed(network, chosen, inputs, named).channels
         homes = {name: Home(np.zeros(part.shape[1]), np.eye(part.shape[1])) for name, part in found.items()}
         neutral = np.eye(1, len(homes) + 1)[0]
         return cls(network, homes, DistanceCalibration(neutral, neutral)).to(_device(network))
@@ -167,14 +171,37 @@ def _asked(
     """What the network says of every batch as it is and degraded, and the labels."""
     as_is, worse, labels = list[_Said](), list[_Said](), list[Tensor]()
     with evaluating(network):
-        for number, (((images, *rest), named), truth) in enumerate(stream):
-            layers = layers or resolutions(network, images, *rest, **named)
-            as_is.append(_passed(network, layers, (images, *rest), named))
-            worse.append(_passed(network, layers, (degrade(images, seed=number), *rest), named))
+        for number, ((inputs, named), truth) in enumerate(stream):
+            layers = layers or resolutions(network, *inputs, **named)
+            as_is.append(_passed(network, layers, inputs, named))
+            worse.append(_passed(network, layers, *_degraded(inputs, named, partial(degrade, seed=number))))
             labels.append(truth.cpu())
     if not labels:
         raise ValueError("there are no images to fit on")
     return _joined(as_is), _joined(worse), torch.cat(labels).numpy()
+
+
+def _known(network: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
+    """These layers, or an error that names those that there are."""
+    chosen = (layers,) if isinstance(layers, str) else tuple(layers or ())
+    names = [name for name, _ in network.named_modules(remove_duplicate=False)]
+    for layer in chosen:
+        if layer not in names:
+            raise ValueError(f"the network has no layer {layer!r}: there are {', '.join(filter(None, names))}")
+    return chosen
+
+
+def _degraded(inputs: tuple[Any, ...], named: dict[str, Any], degrade: Degrade) -> Batch:
+    """The images made worse, and all else as it is."""
+    if inputs:
+        return (degrade(inputs[0]), *inputs[1:]), named
+    images = [name for name, value in named.items() if isinstance(value, Tensor) and value.ndim == 4]
+    if len(images) != 1:
+        raise ValueError(
+            f"a dict wants one tensor of images (N, C, H, W), got {len(images)} among {', '.join(named)}: "
+            "give the images first in a tuple"
+        )
+    return inputs, {**named, images[0]: degrade(named[images[0]])}
 
 
 def _passed(network: nn.Module, layers: Sequence[str], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _Said:
@@ -211,11 +238,13 @@ def _watching(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, T
 
 @contextmanager
 def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) -> Iterator[None]:
-    """Each module's name and output, whenever it is passed."""
-    hooks = [
-        module.register_forward_hook(lambda _, __, output, name=name: note(name, output))
-        for name, module in modules.items()
-    ]
+    """Each module's name and output, whenever it is passed in this thread; others may pass it at the same time."""
+    own = get_ident()
+
+    def told(name: str) -> Callable[[nn.Module, Any, Any], None]:
+        return lambda module, inputs, output: note(name, output) if get_ident() == own else None
+
+    hooks = [module.register_forward_hook(told(name)) for name, module in modules.items()]
     try:
         yield
     finally:

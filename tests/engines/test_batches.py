@@ -20,7 +20,6 @@ LAYOUTS = {
     "fixed size list": {"logits": FIXED},
     "tensor": {"logits": pa.FixedShapeTensorArray.from_numpy_ndarray(LOGITS)},
     "columns": {f"logit_{k}": LOGITS[:, k] for k in (2, 0, 1)},
-    "numeric columns": {name: LOGITS[:, k] for k, name in enumerate("abc")},
     "float64": {"logits": LISTS.cast(pa.list_(pa.float64()))},
 }
 

@@ -56,3 +56,25 @@ def test_the_curve_of_a_merged_state_consists_of_exact_points():
     assert 500 < found.sum() < len(whole.threshold)
     for name in ("threshold", "coverage", "risk"):
         np.testing.assert_allclose(getattr(curve, name), getattr(whole, name)[found], rtol=1e-12)
+
+
+def test_whole_weights_leave_what_repeated_rows_leave():
+    generator = np.random.default_rng(0)
+    confidence, hits, weight = (
+        generator.random(500).round(2),
+        generator.random(500) < 0.6,
+        generator.integers(0, 4, 500),
+    )
+    found = Selection.weighted(confidence, hits, weight.astype(float))
+    wanted = Selection.histogram(confidence.repeat(weight), hits.repeat(weight))
+    for name in ("count", "hits", "total", "least", "largest"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12)
+    assert found.count.dtype == wanted.count.dtype
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 3.3])
+def test_other_weights_leave_their_shares_and_the_effective_number_of_rows(scale):
+    found = Selection.weighted(np.array([0.2, 0.9]), np.array([False, True]), scale * np.array([0.5, 1.5]))
+    assert found.count[found.count > 0] == pytest.approx([0.4, 1.2])
+    assert found.count.sum() == pytest.approx(2**2 / (0.5**2 + 1.5**2))
+    assert found.risk_coverage.risk == pytest.approx([0.0, 0.25])

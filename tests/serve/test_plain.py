@@ -20,6 +20,11 @@ def test_the_input_may_be_named(client):
     assert client.predict({"inputs": {"logits": row}}) == client.predict({"inputs": row})
 
 
+def test_a_key_that_is_not_known_is_refused(client):
+    status, said = client.predict({"inputs": [[1.0, 2.0, 3.0]], "rejekt": 0.5, "x": 1})
+    assert (status, said) == (400, {"error": "the request has rejekt, x; known are inputs and reject"})
+
+
 def test_a_model_of_several_inputs_takes_an_object(serving):
     def run(inputs, wanted):
         total = inputs["a"].sum(axis=(1, 2)) + inputs["b"]

@@ -127,7 +127,10 @@ def test_an_address_that_is_not_ours_is_named(saved, host):
         ("missing.slova", None, "missing.slova cannot be read: No such file or directory"),
         ("empty.onnx", b"", "empty.onnx is not a readable ONNX model: "),
         ("text.onnx", b"hello", "text.onnx is not a readable ONNX model: "),
-        ("text.txt", b"hello", "text.txt is not a readable ONNX model: "),
+        ("text.txt", b"hello", "text.txt: what can be served ends in .onnx or .slova, got .txt"),
+        ("val.npz", b"hello", "val.npz: what can be served ends in .onnx or .slova, got .npz"),
+        ("model", None, "model: what can be served ends in .onnx or .slova, got no suffix"),
+        ("model.pt2", None, "model.pt2: a .pt2 file cannot be served: export to .onnx"),
         ("text.slova", b"hello, this is no scorer", "text.slova is not a slova file"),
     ],
 )

@@ -68,7 +68,9 @@ def fit(**options: Any) -> None:
 
 @main.command()
 @click.argument("logits", type=FILE)
-@click.option("--map", "map_file", type=FILE, required=True, help="The scorer file that `slova fit` wrote.")
+@click.option(
+    "--map", "map_file", type=FILE, required=True, help="The scorer file that `slova fit` wrote, or a saved classifier."
+)
 @click.option(
     "-o",
     "--output",
@@ -76,7 +78,9 @@ def fit(**options: Any) -> None:
     default="-",
     help="A csv, npz, npy or parquet file, with --engine a folder; - is csv on stdout.  [-]",
 )
-@click.option("--reject", type=SHARE, help="Answer -1 where the confidence is below this.")
+@click.option(
+    "--reject", type=SHARE, help="Answer -1 where the confidence is below this.  [a saved classifier's; else 0]"
+)
 @click.option(
     "--risk", type=SHARE, help="Reject so that at most this share of the answers is wrong, with a certainty of 95 %."
 )
@@ -87,7 +91,7 @@ def fit(**options: Any) -> None:
 @batch_size
 @as_json
 def score(**options: Any) -> None:
-    """Turn LOGITS into label, confidence, P(none) and P(several).
+    """Turn LOGITS into label, confidence, P(none) and P(several). Labels are numbers, also of a classifier with names.
 
     Example: slova score test.npz --map map.slova --risk 0.05 -o out.parquet
     """

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from slova.cli.files import check_output, load_scorer
+from slova.cli.files import check_output
+from slova.cli.saved import load_saved
 from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.engines.commit import check_folder
@@ -46,22 +47,13 @@ def run(options: ScoreOptions) -> None:
     check_engine_options(options.engine, workers=options.workers, overwrite=options.overwrite)
     if options.engine is None:
         check_output(options.output, options.logits, options.map_file)
-    scorer = load_scorer(options.map_file)
-    reject = _threshold(scorer, options)
-    rows, rejected = (_score if options.engine is None else _score_on_engine)(scorer, reject, options)
+    saved = load_saved(options.map_file)
+    reject = saved.threshold({name: getattr(options, name) for name in ("reject", "risk", "coverage")})
+    rows, rejected = (_score if options.engine is None else _score_on_engine)(saved.scorer, reject, options)
     if options.as_json:
         print_json({"output": str(options.output), "rows": rows, "reject": reject, "rejected": rejected})
     else:
         click.echo(f"{rows:,} rows, {rejected:,} of them rejected (confidence below {reject:.6g})", err=True)
-
-
-def _threshold(scorer: Scorer, options: ScoreOptions) -> float:
-    given = [name for name in ("reject", "risk", "coverage") if getattr(options, name) is not None]
-    if len(given) > 1:
-        raise click.UsageError(f"wanted one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
-    if options.risk is None and options.coverage is None:
-        return options.reject or 0.0
-    return scorer.threshold(risk=options.risk, coverage=options.coverage)
 
 
 def _score(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, int]:

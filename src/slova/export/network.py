@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,29 +14,32 @@ from torch import Tensor, nn
 import slova
 from slova.artifact import atomic_path
 from slova.backend import Array, to_numpy
-from slova.batches import logits_of
+from slova.batches import Batch, logits_of
 from slova.classifier import Classifier
-from slova.export.contract import Metadata, Validation, check_suffix
+from slova.export.contract import ExportError, Metadata, Validation, check_suffix
 from slova.export.parity import Bounds, Parity, compare
-from slova.export.program import Answers, Batch, Exported, archived, input_names, traced
-from slova.export.rows import first_rows, random_logits, random_rows
+from slova.export.program import Answers, Exported, archived, input_names, traced
+from slova.export.rows import given_rows, random_logits, random_rows
 from slova.scorer import HEADS, Scorer
 
 __all__ = ["Job", "check_and_write", "export_classifier", "export_scorer", "exported_network"]
 
 HALF = (torch.float16, torch.bfloat16)
+NOTHING = "there are no inputs to compare the exported classifier on"
+
+Rows = tuple[dict[str, Tensor], Tensor]  # inputs by their names, and the logits for them
 
 
 def export_classifier(
     classifier: Classifier, path: str | Path, inputs: Any, *, reject: float | None, tolerance: float | None
 ) -> Parity:
     """What `Classifier.export` does, with the network in evaluation mode."""
-    network = classifier.network
-    tensor = next(network.parameters(), torch.empty(0))
+    network, like = classifier.network, classifier.example
+    device = next(network.parameters(), torch.empty(0)).device
     drawn = inputs is None
-    batch = random_rows(network, classifier.example, tensor.device) if drawn else first_rows(inputs, tensor.device)
+    stream = iter([random_rows(network, like, device)]) if drawn else given_rows(inputs, network, like, device)
     job = Job(Path(path), classifier.scorer, classifier.names, classifier.reject if reject is None else reject)
-    return export_network(network, batch, input_names(network, batch), job, tolerance)
+    return export_network(network, stream, job, tolerance)
 
 
 def export_scorer(
@@ -49,8 +53,9 @@ def export_scorer(
 ) -> Parity:
     """A graph from logits (N, K) to answers, compared with the scorer on these, or on random ones of every kind."""
     rows = random_logits(scorer.classes) if logits is None else torch.as_tensor(to_numpy(logits)).float()
-    batch = first_rows(rows, torch.device("cpu"))
-    return export_network(nn.Identity(), batch, ["logits"], Job(Path(path), scorer, names, reject), tolerance)
+    network = _Logits()
+    stream = given_rows(rows, network, None, rows.device)
+    return export_network(network, stream, Job(Path(path), scorer, names, reject), tolerance)
 
 
 @dataclass(frozen=True)
@@ -84,14 +89,16 @@ class Job:
         )
 
 
-def export_network(network: nn.Module, batch: Batch, names: list[str], job: Job, tolerance: float | None) -> Parity:
-    """The file, if it answers like the network."""
-    bounds = Bounds.of(half=_is_half(network, batch), tolerance=tolerance)
-    with torch.no_grad():
-        logits = logits_of(network(*batch[0], **batch[1])).cpu()
-    job.scorer.predict(logits[:1])  # what does not fit is said before any work is done
-    inputs = dict(zip(names, [*batch[0], *batch[1].values()], strict=True))
-    return check_and_write(exported_network(network, batch, names, job), inputs, logits, job, bounds)
+def export_network(network: nn.Module, stream: Iterator[Batch], job: Job, tolerance: float | None) -> Parity:
+    """The file, traced with the first batch, if it answers like the network to all of them."""
+    first = next(stream, None)
+    if first is None:
+        raise ExportError(NOTHING)
+    bounds = Bounds.of(half=_is_half(network, first), tolerance=tolerance)
+    job.scorer.predict(_logits(network, first)[:1])  # what does not fit is said before any work is done
+    names = input_names(network, first)
+    exported = exported_network(network, first, names, job)
+    return check_and_write(exported, _rows(network, itertools.chain([first], stream), names), job, bounds)
 
 
 def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Job) -> Exported:
@@ -107,14 +114,44 @@ def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Jo
     return graphed(program, names, job.metadata(OPSET))
 
 
-def check_and_write(exported: Exported, inputs: dict[str, Tensor], logits: Tensor, job: Job, bounds: Bounds) -> Parity:
-    """Compared on all rows, and on one by itself, then written whole or not at all."""
-    one = exported.answer({name: value[:1] for name, value in inputs.items()})
-    compare(one, job.scorer, logits[:1], job.reject, bounds)
-    parity = compare(exported.answer(inputs), job.scorer, logits, job.reject, bounds)
+def check_and_write(exported: Exported, stream: Iterable[Rows], job: Job, bounds: Bounds) -> Parity:
+    """Compared on all rows, batch by batch, and on the first by itself, then written whole or not at all."""
+    parity = Parity.of_none(bounds.tolerance)
+    for inputs, logits in stream:
+        if not parity.rows:
+            one = exported.answer({name: value[:1] for name, value in inputs.items()})
+            compare(one, job.scorer, logits[:1], job.reject, bounds)
+        found = compare(exported.answer(inputs), job.scorer, logits, job.reject, bounds, first=parity.rows)
+        parity = parity.joined(found)
+    if not parity.rows:
+        raise ExportError(NOTHING)
     with atomic_path(job.path) as temporary:
         temporary.write_bytes(exported.content)
     return parity
+
+
+def _rows(network: nn.Module, stream: Iterable[Batch], names: list[str]) -> Iterator[Rows]:
+    """Each batch, with what the network says of it; all must have rows of one shape, as the file will want them."""
+    wanted: dict[str, Any] = {}
+    for batch in stream:
+        inputs = dict(zip(names, batch[0], strict=False)) | batch[1]
+        shapes = {name: tuple(value.shape[1:]) for name, value in inputs.items()}
+        wanted = wanted or shapes
+        if shapes != wanted:
+            raise ExportError(f"an exported classifier takes rows of one shape, got {wanted} and then {shapes}")
+        yield inputs, _logits(network, batch)
+
+
+class _Logits(nn.Module):
+    """The network of a scorer, which takes logits."""
+
+    def forward(self, logits: Tensor) -> Tensor:
+        return logits
+
+
+@torch.no_grad()
+def _logits(network: nn.Module, batch: Batch) -> Tensor:
+    return logits_of(network(*batch[0], **batch[1])).cpu()
 
 
 def _is_half(network: nn.Module, batch: Batch) -> bool:

@@ -4,7 +4,8 @@ An output agrees if it is within `tolerance`: of the probabilities 1e-5 (1e-2 fo
 log-probabilities as much times max(1, |log p|). Two programs may round a logit differently, and at three places a last
 digit decides: where two classes tie, where the confidence is the threshold, and on a step of a histogram or isotonic
 map. So a row may also lie between what the classifier says after logits, and then the log-probabilities that the map
-takes, are moved apart and together by a millionth of their size (2e-3 in half precision); they are counted as `edge`.
+takes, are moved apart and together by a millionth of their size (2e-3 in half precision); they are counted as `edge`,
+and the largest difference among them, which no tolerance bounds, as a map may be as steep as it likes, is `at_edge`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Bounds(NamedTuple):
 
 class Parity(NamedTuple):
     """The rows compared, those of them at an edge, the largest difference of each output elsewhere, and the
-    tolerance."""
+    tolerance; `at_edge` is the largest difference of any output at an edge, which the tolerance does not bound."""
 
     rows: int
     edge: int
@@ -54,20 +55,39 @@ class Parity(NamedTuple):
     several: float
     log_probs: float
     tolerance: float
+    at_edge: float = 0.0
+
+    @classmethod
+    def of_none(cls, tolerance: float) -> Parity:
+        """Before any rows were compared."""
+        return cls(rows=0, edge=0, confidence=0.0, none=0.0, several=0.0, log_probs=0.0, tolerance=tolerance)
+
+    def joined(self, other: Parity) -> Parity:
+        """Of the rows of both."""
+        largest = Parity._make(max(pair) for pair in zip(self, other, strict=True))
+        return largest._replace(rows=self.rows + other.rows, edge=self.edge + other.edge)
+
+    def __str__(self) -> str:
+        edge = f", {self.edge} of them at an edge within {self.at_edge:.1g}" if self.edge else ""
+        return f"confidence within {self.confidence:.1g} on {self.rows} rows{edge}"
 
 
-def compare(found: tuple[Array, ...], scorer: Scorer, logits: Array, reject: float, bounds: Bounds) -> Parity:
-    """The exported outputs for rows whose logits (N, K) are these, against the scorer; an error where they disagree."""
+def compare(
+    found: tuple[Array, ...], scorer: Scorer, logits: Array, reject: float, bounds: Bounds, *, first: int = 0
+) -> Parity:
+    """The exported outputs for rows whose logits (N, K) are these, against the scorer; an error where they disagree,
+    which counts the rows from `first`."""
     wanted = [_answers(scorer, logits, reject, bounds, sign) for sign in (0, 1, -1)]
-    close, largest = np.ones(len(logits), bool), {}
+    close, largest, at_edge = np.ones(len(logits), bool), {}, 0.0
     for name, output, *answers in zip(OUTPUTS, found, *wanted, strict=True):
         agreement = _agreement(name, to_numpy(output), answers, bounds.tolerance)
         if not agreement.between.all():
-            raise ExportError(agreement.complaint(name, bounds.tolerance))
+            raise ExportError(agreement.complaint(name, bounds.tolerance, first))
         close &= agreement.close
-        largest[name] = float(agreement.difference[agreement.close].max(initial=0.0))
-    del largest["label"]
-    return Parity(rows=len(logits), edge=int((~close).sum()), tolerance=bounds.tolerance, **largest)
+        if name != "label":
+            largest[name] = float(agreement.difference[agreement.close].max(initial=0.0))
+            at_edge = max(at_edge, float(agreement.difference[~agreement.close].max(initial=0.0)))
+    return Parity(len(logits), int((~close).sum()), **largest, tolerance=bounds.tolerance, at_edge=at_edge)
 
 
 def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign: int) -> tuple[Floats, ...]:
@@ -121,11 +141,11 @@ class _Agreement(NamedTuple):
     close: Flags
     between: Flags
 
-    def complaint(self, name: str, tolerance: float) -> str:
+    def complaint(self, name: str, tolerance: float, first: int) -> str:
         row = int(np.argmax(np.where(self.between, -1.0, self.difference)))
         by = f"differs by {self.difference[row]:.2g}, more than {tolerance:g}" if name != "label" else "is another"
-        rows = f"in {(~self.between).sum()} of {len(self.between)} rows"
-        return f"the exported classifier does not answer like this one: {rows}, such as row {row}, {name} {by}"
+        rows = f"in {(~self.between).sum()} of {len(self.between)} rows{f' from row {first} on' if first else ''}"
+        return f"the exported classifier does not answer like this one: {rows}, such as row {first + row}, {name} {by}"
 
 
 def _agreement(name: str, found: NDArray[np.generic], wanted: list[Floats], tolerance: float) -> _Agreement:

@@ -15,13 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from slova.batches import logits_of
+from slova.batches import Batch, logits_of
 from slova.export.contract import PROGRAM, ExportError, Metadata
 from slova.scorer import Scorer
 
-__all__ = ["Answers", "Batch", "Exported", "archived", "input_names", "quiet", "sentence", "shapes", "traced"]
-
-Batch = tuple[tuple[Any, ...], dict[str, Any]]
+__all__ = ["Answers", "Exported", "archived", "input_names", "quiet", "sentence", "shapes", "traced"]
 
 
 class Exported(NamedTuple):
@@ -56,10 +54,12 @@ def traced(answers: Answers, inputs: tuple[Any, ...]) -> ExportedProgram:
 
 
 def archived(program: ExportedProgram, names: list[str], metadata: Metadata) -> Exported:
-    """As an archive for `torch.export.load`; the rows it was traced with, and where the code lay on the disk, are
-    nobody's business and stay out of it."""
+    """As an archive for `torch.export.load`, whose weights want no gradients; the rows it was traced with, and where
+    the code lay on the disk, are nobody's business and stay out of it."""
     buffer = io.BytesIO()
     program.example_inputs = None
+    for name, weight in program.named_parameters():
+        program.state_dict[name] = nn.Parameter(weight.detach(), requires_grad=False)  # the network keeps its own
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)
     with quiet():

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from slova.batches import batches
+from slova.batches import Batch, as_tensors, batches, count
 from slova.export.contract import ExportError
-from slova.export.program import Batch
 
-__all__ = ["ROWS", "first_rows", "random_logits", "random_rows"]
+__all__ = ["AT_A_TIME", "ROWS", "given_rows", "random_logits", "random_rows"]
 
-ROWS = 64
+ROWS = 64  # of random ones
+AT_A_TIME = 256  # of given ones, all of which are compared
 
 
-def first_rows(inputs: Any, device: torch.device) -> Batch:
-    """The first batch of what `Classifier.predict` takes; at least two rows, as one would be taken for a constant."""
-    for (positional, named), _ in batches(inputs, ROWS, device, labelled=False):
-        return tuple(_two(value) for value in positional), {name: _two(value) for name, value in named.items()}
-    raise ExportError("there are no inputs to compare the exported classifier on")
+def given_rows(inputs: Any, network: nn.Module, like: Batch | None, device: torch.device) -> Iterator[Batch]:
+    """The batches of what `Classifier.predict` takes; the first has at least two rows, as one would be taken for a
+    constant."""
+    stream = batches(as_tensors(inputs, network), AT_A_TIME, device, labelled=False, inputs=count(like))
+    for number, ((positional, named), _) in enumerate(stream):
+        yield (positional, named) if number else _two_rows(positional, named)
 
 
 def random_rows(network: nn.Module, like: Batch | None, device: torch.device) -> Batch:
@@ -61,6 +63,10 @@ def _drawn(like: Tensor, generator: torch.Generator) -> Tensor:
     if like.is_floating_point():
         return torch.randn(shape, generator=generator).to(like.dtype)
     return torch.randint(0, 2, shape, generator=generator).to(like.dtype)
+
+
+def _two_rows(positional: tuple[Any, ...], named: dict[str, Any]) -> Batch:
+    return tuple(_two(value) for value in positional), {name: _two(value) for name, value in named.items()}
 
 
 def _two(value: Tensor) -> Tensor:

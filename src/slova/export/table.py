@@ -2,10 +2,10 @@
 
 Linear members (logistic regression, linear SVM, SGD, ridge, ...) become one matrix product in float64, by torch alone,
 and can be a .pt2 file too. All others are converted by skl2onnx, whose conversions are wrong in known cases (isotonic
-`CalibratedClassifierCV`, the decision function of `SVC(probability=True)`) without saying so: the comparison finds
-them. The graph takes X in float32; what a model would decide by a further digit of X, no graph can. Converted members
-that answer with probabilities do so in float32, which near one knows 1 - p to 1e-7: what follows from moving them by
-that much agrees, too.
+`CalibratedClassifierCV`, the decision function of a prefit `SVC(probability=True)`) without saying so: the comparison
+finds them. The graph takes X in float32; what a model would decide by a further digit of X, no graph can. Converted
+members that answer with probabilities do so in float32, which near one knows 1 - p to 1e-7: what follows from moving
+them by that much agrees, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from slova.export.contract import ExportError
 from slova.export.network import Job, check_and_write, exported_network
 from slova.export.parity import Bounds, Parity
-from slova.export.rows import ROWS
+from slova.export.rows import AT_A_TIME, ROWS
 from slova.sklearn import SlovaClassifier
 from slova.sklearn.members import Columns, Constant, Members
 
@@ -39,7 +39,9 @@ def export_table(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance:
     logits = torch.as_tensor(model.members_.logits(X))
     rounding = 2.0**-22 if model.members_.answer.method == "predict_proba" else 0.0
     bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding)
-    return check_and_write(_exported(model.members_, table, job), {"X": table}, logits, job, bounds)
+    pieces = [slice(first, first + AT_A_TIME) for first in range(0, len(table), AT_A_TIME)]
+    stream = (({"X": table[piece]}, logits[piece]) for piece in pieces)
+    return check_and_write(_exported(model.members_, table[:AT_A_TIME], job), stream, job, bounds)
 
 
 def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:

@@ -17,7 +17,7 @@ from slova.backend_torch import TORCH
 from slova.calibration import AffineCalibration
 from slova.extreme.chunks import Linear, chunks, fused, linear
 from slova.heads import NONE, log_several, log_slova, read_slova
-from slova.scorer import Prediction, Scorer
+from slova.scorer import Prediction, Scorer, check_reject
 from slova.top import Top
 
 __all__ = ["check", "finish", "predict", "top"]
@@ -37,6 +37,7 @@ def predict(
     one probability at a time."""
     layer = linear(features, matrix, bias)
     check(scorer, len(matrix))
+    check_reject(reject)  # before all the work
     state = _read(layer, scorer.before, several=True)
     label, confidence, none = finish(scorer, state.top_of(features.shape[:-1]), reject)
     return Prediction(label, confidence, none, state.log_several.exp().to(none.dtype).reshape(none.shape))
@@ -52,6 +53,7 @@ def check(scorer: Scorer, classes: int) -> None:
 
 def finish(scorer: Scorer, top: Top, reject: float) -> tuple[Array, Array, Array]:
     """Label, calibrated confidence and P(none) from the top class, as `Scorer.predict` has them."""
+    check_reject(reject)
     ops = of(top.log_none)
     maps = ((scorer.map, top.log_confidence), (scorer.none_map, top.log_none))
     confidence, none = (ops.exp(log if map is None else map(log[..., None])[..., 0]) for map, log in maps)

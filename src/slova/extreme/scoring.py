@@ -13,7 +13,7 @@ from slova.backend import Array, floating
 from slova.calibration import ExponentialCalibration, Map
 from slova.extreme.chunks import TRITON
 from slova.extreme.readout import check, finish
-from slova.scorer import Scorer
+from slova.scorer import Scorer, check_reject
 from slova.top import top_slova
 
 __all__ = ["Answer", "score"]
@@ -54,6 +54,7 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
     from slova.extreme.kernels import score_rows, tile_for
 
     check(scorer, logits.shape[-1])
+    check_reject(reject)
     rows = logits.reshape(-1, logits.shape[-1]).contiguous()
     maps = (_numbers(scorer.map, rows), _numbers(scorer.none_map, rows))
     affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))

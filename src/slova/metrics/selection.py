@@ -7,14 +7,14 @@ confidence is at least the threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from slova.backend import Array
-from slova.metrics.door import Floats, Ints, bin_count, top
-from slova.metrics.sketch import Sketch
+from slova.metrics.door import Flags, Floats, Ints, bin_count, top
+from slova.metrics.sketch import CELLS, EDGES, Sketch
 from slova.metrics.tally import mass_bins, sums
 from slova.state import Estimate
 
@@ -55,6 +55,19 @@ class Selection(Sketch):
     @classmethod
     def of(cls, probs: Array, labels: Array) -> Self:
         return cls.histogram(*top(probs, labels))
+
+    @classmethod
+    def weighted(cls, confidence: Floats, hits: Flags, weight: Floats) -> Self:
+        """Rows that count this often. Whole numbers leave what as many equal rows would; others leave counts in
+        floating point, scaled to the effective number of rows, (sum w)^2 / sum w^2."""
+        some = weight > 0
+        confidence, hits, weight = confidence[some], hits[some], weight[some]
+        whole = bool((weight == np.floor(weight)).all())
+        weight = weight if whole else weight * (weight.sum() / np.square(weight).sum())
+        cell, dtype = np.searchsorted(EDGES, confidence, side="right") - 1, np.int64 if whole else np.float64
+        count, of_kind, total = (sums(cell, part, CELLS) for part in (weight, weight * hits, weight * confidence))
+        seen = cls.histogram(confidence, hits)  # for the least and the largest
+        return replace(seen, count=count.astype(dtype), hits=of_kind.astype(dtype), total=total)
 
     @property
     def risk_coverage(self) -> RiskCoverage:

@@ -19,6 +19,7 @@ __all__ = ["load_model", "scorer_model"]
 def load_model(path: Path, *, name: str | None = None, reject: float | None = None, threads: int = 0) -> Model:
     """The model of this file, called after it; `reject` replaces the threshold that it was exported with; `threads`
     are those of ONNX Runtime, 0 for as many as there are cores."""
+    _check_suffix(path)
     model = _scorer(path) if path.suffix == ".slova" else _onnx(path, threads)
     return replace(model, name=name or path.stem, reject=model.reject if reject is None else reject)
 
@@ -45,6 +46,13 @@ def scorer_model(
         reject=reject,
         validation=None if scorer.validation is None else np.asarray(Validation.of(scorer.validation).counts),
     )
+
+
+def _check_suffix(path: Path) -> None:
+    if path.suffix == ".pt2":
+        raise ModelError(f"{path}: a .pt2 file cannot be served: export to .onnx")
+    if path.suffix not in (".onnx", ".slova"):
+        raise ModelError(f"{path}: what can be served ends in .onnx or .slova, got {path.suffix or 'no suffix'}")
 
 
 def _scorer(path: Path) -> Model:

@@ -17,6 +17,7 @@ from slova.serve.text import fields, numbers, parsed, share
 
 __all__ = ["add_plain"]
 
+KNOWN = ("inputs", "reject")
 WANTED = ("label", "confidence", "none", "several")
 
 
@@ -31,6 +32,7 @@ def add_plain(app: FastAPI, service: Service) -> None:
     async def predict(request: Request) -> Response:
         with service.admission.enter() as ticket:
             said = fields(parsed(await service.body(request, ticket)), "the request")
+            _check_known(said)
             inputs, reject = _inputs(said.get("inputs"), model), share(said, model.reject)
             rows_of(inputs, service.limits)
             return plain(await service.answer(request, inputs, WANTED, reject), model)
@@ -38,6 +40,13 @@ def add_plain(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", summary="Prometheus metrics", tags=["health"])
     async def metrics() -> Response:
         return Response(service.measures.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _check_known(said: dict[str, Any]) -> None:
+    """A misspelt `reject` would leave the threshold as it is, unnoticed."""
+    unknown = [key for key in said if key not in KNOWN]
+    if unknown:
+        raise Refused(400, f"the request has {', '.join(unknown)[:200]}; known are {' and '.join(KNOWN)}")
 
 
 def _inputs(said: Any, model: Model) -> Arrays:

@@ -61,7 +61,8 @@ TENSOR = _object(
 )
 PREDICT: dict[str, Any] = {
     "openapi_extra": _body(
-        _object(["inputs"], inputs=ROWS, reject=SHARE), {"inputs": [[4.0, -4.0, -5.0]], "reject": 0.5}
+        _object(["inputs"], inputs=ROWS, reject=SHARE) | {"additionalProperties": False},
+        {"inputs": [[4.0, -4.0, -5.0]], "reject": 0.5},
     ),
     "responses": _answers(_list(ROW)),
 }

@@ -5,7 +5,7 @@ appears whole or not at all. What each format wants:
 
     npz      arrays `logits` (N, K) and `labels` (N,)
     npy      one array: logits, or in a file of their own labels
-    csv      a header; columns logit_0, logit_1, ... or else all numeric columns but `label`; column `label`
+    csv      a header; columns logit_0, logit_1, ...; column `label`
     parquet  the same columns, or one list column `logits`; column `label`
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -50,20 +50,18 @@ def block_rows(size: int | None, classes: int) -> int:
     return size if size is not None else max(1, min(ROWS, CELLS // classes))
 
 
-def logit_columns(names: Sequence[str], numeric: Iterable[str], path: Path | str) -> list[str]:
-    """logit_0, logit_1, ... where there are such columns, and else all numeric ones but the label and an index that
-    pandas left behind."""
+def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:
+    """logit_0, logit_1, ... and no others: an age, or the confidence of an earlier answer, is a number too."""
     numbered = {int(match[1]): name for name in names if (match := re.fullmatch(r"logit_(\d+)", name))}
     if numbered and sorted(numbered) != list(range(len(numbered))):
         raise TableError(
             f"{path} has the columns {_listed(names)}; wanted logit_0 to logit_{len(numbered) - 1} without gaps"
         )
-    chosen = [numbered[k] for k in sorted(numbered)] or [
-        name for name in numeric if name not in (LABEL, "") and not name.startswith("__index_level_")
-    ]
-    if not chosen:
-        raise TableError(f"{path} has no column of logits: wanted logit_0, logit_1, ..., there are {_listed(names)}")
-    return chosen
+    if not numbered:
+        raise TableError(
+            f"{path} has no column of logits: wanted logit_0, logit_1, ..., there are {_listed(names)}{also}"
+        )
+    return [numbered[k] for k in sorted(numbered)]
 
 
 def label_column(names: Sequence[str], path: Path | str) -> str:

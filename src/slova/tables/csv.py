@@ -20,8 +20,6 @@ from slova.tables.blocks import Block, Columns, TableError, block_rows, label_co
 
 __all__ = ["read", "to_stdout", "writing"]
 
-LOOK = 100  # rows that decide which columns are numeric
-
 Cells = list[list[str]]
 
 
@@ -32,11 +30,10 @@ def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
         rows = csv.reader(text, strict=True)
         try:
             names = _header(rows, path)
-            first = list(itertools.islice(rows, LOOK))
-            chosen = _chosen(names, first, want, path)
+            chosen = _chosen(names, want, path)
             wanted = list(itertools.chain(*chosen.values()))
             height, number = block_rows(size, len(wanted)), 0
-            for block in _batched(itertools.chain(first, rows), height):
+            for block in _batched(rows, height):
                 numbers = _numbers(block, number, names, wanted, path)
                 number += len(block)
                 yield _split(numbers, chosen, min(1.0, binary.tell() / length))
@@ -54,12 +51,11 @@ def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
     return names
 
 
-def _chosen(names: list[str], first: Cells, want: Sequence[str], path: Path) -> dict[str, list[int]]:
+def _chosen(names: list[str], want: Sequence[str], path: Path) -> dict[str, list[int]]:
     """The positions of the columns of logits and of labels."""
     chosen: dict[str, list[int]] = {}
     if "logits" in want:
-        numeric = [name for i, name in enumerate(names) if any(_is_number(row[i]) for row in first if i < len(row))]
-        chosen["logits"] = [names.index(name) for name in logit_columns(names, numeric, path)]
+        chosen["logits"] = [names.index(name) for name in logit_columns(names, path)]
     if "labels" in want:
         chosen["labels"] = [names.index(label_column(names, path))]
     return chosen

@@ -57,19 +57,14 @@ def columns_of(schema: Any, want: Sequence[str], path: Path | str) -> list[str]:
     """The columns that hold what is wanted, those of logits first."""
     columns = []
     if "logits" in want:
-        numeric = [field.name for field in schema if _kind(field.type) in "fiu"]
-        columns += [LIST] if _has_list(schema) else logit_columns(schema.names, numeric, path)
+        columns += (
+            [LIST]
+            if _has_list(schema)
+            else logit_columns(schema.names, path, f"; a list column {LIST!r} will do as well")
+        )
     if "labels" in want:
         columns.append(label_column(schema.names, path))
     return columns
-
-
-def _kind(type: Any) -> str:
-    """As numpy has it; what only pandas knows, such as a time with a zone, is an object."""
-    try:
-        return str(np.dtype(type.to_pandas_dtype()).kind)
-    except (NotImplementedError, TypeError):
-        return "O"
 
 
 def _has_list(schema: Any) -> bool:
