@@ -30,7 +30,7 @@ def test_arrays_and_json_come_back(path):
         tensors[name][...] = 0  # and are free to be changed
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"])
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 3)])
 def test_every_numpy_type_and_shape_comes_back(tmp_path, dtype, shape):
     wanted = np.ones(shape, dtype)

@@ -120,3 +120,12 @@ def test_bytes_normalised_images_and_no_kinds_are_refused():
         degraded(torch.tensor([-2.0, 0.0]).view(2, 1, 1, 1))
     with pytest.raises(ValueError, match="at least one kind"):
         degraded(torch.zeros(2, 3, 8, 8), kinds=[])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_and_layouts_are_degraded_alike(dtype):
+    images = torch.rand(16, 3, 16, 16, generator=torch.Generator().manual_seed(0)).to(dtype)
+    found = degraded(images)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), degraded(images.float()), atol=0.01, rtol=0)
+    assert torch.equal(degraded(images.to(memory_format=torch.channels_last)), found)

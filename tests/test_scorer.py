@@ -239,6 +239,15 @@ def test_a_head_of_ones_own_works_but_cannot_be_saved(tmp_path):
         scorer.save(tmp_path / "f")
 
 
+def test_a_map_that_could_not_be_loaded_is_not_saved(tmp_path):
+    class Mine(ExponentialCalibration):
+        """Somebody's own."""
+
+    with pytest.raises(ValueError, match="map is a Mine, and only"):
+        Scorer(classes=3, map=Mine([1.0], [1.0])).save(tmp_path / "mine.slova")
+    assert not list(tmp_path.iterdir())
+
+
 def test_many_rows_are_answered_as_few():
     logits = rows_of(rows=1000)[0].repeat(200, axis=0)
     scorer = Scorer.fit(*rows_of())

@@ -34,6 +34,9 @@ DTYPES = {
     "I32": "<i4",
     "I16": "<i2",
     "I8": "<i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
     "U8": "<u1",
     "BOOL": "?",
 }
@@ -109,12 +112,15 @@ def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, typ
         raise ArtifactError(f"{name} cannot be rebuilt: {error}") from error
 
 
-def pack_parts(value: Any, names: Sequence[str]) -> tuple[Tensors, dict[str, Any]]:
-    """Those of these fields of a value that are not None, each packed under its name."""
+def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
+    """Those of these fields of a value that are not None, each packed under its name. A type that `unpack_parts` would
+    not know is refused."""
     tensors: Tensors = {}
     meta: dict[str, Any] = {}
     for name in names:
         if (part := getattr(value, name)) is not None:
+            if type(part) is not types.get(type(part).__name__):
+                raise ValueError(f"{name} is a {type(part).__name__}, and only {', '.join(types)} can be saved")
             arrays, meta[name] = pack(part, name)
             tensors |= arrays
     return tensors, meta

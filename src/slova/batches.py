@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-__all__ = ["Batch", "as_tensors", "batches", "count", "evaluating", "logits_of", "shown"]
+__all__ = ["Batch", "as_tensors", "batches", "count", "device_of", "evaluating", "logits_of", "shown"]
 
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -41,6 +41,12 @@ def as_tensors(source: Any, network: nn.Module) -> Any:
     if isinstance(source, tuple) and any(isinstance(part, np.ndarray) for part in source):
         return tuple(_as_tensor(part, dtype) for part in source)
     return _as_tensor(source, dtype)
+
+
+def device_of(network: nn.Module) -> torch.device:
+    """Where its weights are; one without any is on the CPU."""
+    weight = next(network.parameters(), None)
+    return torch.device("cpu") if weight is None else weight.device
 
 
 def count(batch: Batch | None) -> int | None:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slova import artifact
 from slova.backend import Array
-from slova.batches import Batch, as_tensors, batches, count, evaluating, logits_of, shown
+from slova.batches import Batch, as_tensors, batches, count, device_of, evaluating, logits_of, shown
 from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
 from slova.heads import NONE, Readout, log_slova, read_slova
@@ -101,7 +101,7 @@ class Classifier(nn.Module):
         scorer, threshold = self._scorer(), self.reject if reject is None else reject
         _check_reject(threshold)
         source = as_tensors(inputs, self.network)
-        stream = batches(source, batch_size, _device(self), labelled=False, inputs=count(self.example))
+        stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
         with evaluating(self):
             answers = [
                 [part.cpu() for part in scorer.predict(_forward(self.network, batch), reject=threshold)]
@@ -177,7 +177,7 @@ def _collect(
     network: nn.Module, source: Any, batch_size: int, progress: bool | None, **kind: Any
 ) -> tuple[Tensor, Tensor, Batch]:
     """Logits and labels of a data source, on the host, and its inputs without their rows; `kind` as for `batches`."""
-    stream = batches(as_tensors(source, network), batch_size, _device(network), **kind)
+    stream = batches(as_tensors(source, network), batch_size, device_of(network), **kind)
     with evaluating(network):
         seen = [
             (_forward(network, batch).float().cpu(), labels, _no_rows(batch))
@@ -228,11 +228,6 @@ def _forward(network: nn.Module, batch: Batch) -> Tensor:
 def _check_reject(reject: float) -> None:
     if not 0 <= reject <= 1:
         raise ValueError(f"reject must lie in [0, 1], got {reject}")
-
-
-def _device(module: nn.Module) -> torch.device:
-    tensor = next(module.parameters(), None)
-    return torch.device("cpu") if tensor is None else tensor.device
 
 
 def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:

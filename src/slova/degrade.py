@@ -43,12 +43,13 @@ def degraded(images: Tensor, *, seed: int = 0, kinds: Sequence[Kind] | None = No
     chosen = KINDS if kinds is None else tuple(kinds)
     _check(images, chosen)
     generator = torch.Generator().manual_seed(seed)
-    worse = images.clone()
+    given = images.float().contiguous()
+    worse = given.clone()
     parts = torch.randperm(len(images), generator=generator).tensor_split(len(chosen))
     for kind, part in zip(chosen, parts, strict=True):
         rows = part.to(images.device)
-        worse[rows] = kind(images[rows], generator).clamp(0, 1).to(images) if len(part) else images[rows]
-    return worse
+        worse[rows] = kind(given[rows], generator).clamp(0, 1) if len(part) else given[rows]
+    return worse.to(images)
 
 
 def _check(images: Tensor, kinds: Sequence[Kind]) -> None:
@@ -129,7 +130,8 @@ def rephased(images: Tensor, generator: Generator) -> Tensor:
 
 
 def exchanged(images: Tensor, generator: Generator) -> Tensor:
-    """Patches an eighth of a side wide in a different order, mostly along their rows; what fills no patch stays."""
+    """Patches an eighth of a side wide in a different order, most of them not far from their place; what fills no patch
+    stays."""
     size = max(1, min(images.shape[-2:]) // 8)
     strength = _strength(images, generator)[..., 0, 0]
     return reordered(

@@ -143,7 +143,7 @@ class SetScorer:
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
 
     def save(self, path: str | Path) -> None:
-        tensors, meta = artifact.pack_parts(self, PARTS)
+        tensors, meta = artifact.pack_parts(self, PARTS, VALUES)
         artifact.save(path, "set scorer", tensors, {"labels": self.labels, **meta})
 
     @classmethod

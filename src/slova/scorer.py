@@ -140,7 +140,7 @@ class Scorer:
         names = [name for name, head in HEADS.items() if head is self.head]
         if not names:
             raise ValueError(f"the head {self.head} is not one of {', '.join(HEADS)} and cannot be saved")
-        tensors, meta = artifact.pack_parts(self, PARTS)
+        tensors, meta = artifact.pack_parts(self, PARTS, VALUES)
         return tensors, {"classes": self.classes, "head": names[0], **meta}
 
     @classmethod

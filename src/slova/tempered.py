@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from slova.backend import Array
-from slova.batches import Batch, batches, evaluating, logits_of
+from slova.batches import Batch, batches, device_of, evaluating, logits_of
 from slova.calibration.distance import DistanceCalibration, sharpened
 from slova.degrade import degraded
 
@@ -101,14 +101,17 @@ class Tempered(nn.Module):
         function that undoes that and does it again. An image as it is counts `clean` times as much as one degraded.
         """
         as_is, worse, labels = _asked(
-            network, batches(validation, batch_size, _device(network), labelled=True), _known(network, layers), degrade
+            network,
+            batches(validation, batch_size, device_of(network), labelled=True),
+            _known(network, layers),
+            degrade,
         )
         homes = {name: Home.of(channels) for name, channels in as_is.channels.items()}
         logits = np.vstack([as_is.logits, worse.logits])
         distances = np.vstack([_distances(part.channels, homes) for part in (as_is, worse)])
         weight = np.repeat([clean, 1.0], len(labels))
         map = DistanceCalibration.fit(logits, distances, np.tile(labels, 2), weight=weight)
-        return cls(network, homes, map).to(_device(network))
+        return cls(network, homes, map).to(device_of(network))
 
     @classmethod
     def untuned(cls, network: nn.Module, *inputs: Any, layers: Sequence[str] | None = None, **named: Any) -> Tempered:
@@ -118,7 +121,7 @@ class Tempered(nn.Module):
             found = _passed(network, chosen, inputs, named).channels
         homes = {name: Home(np.zeros(part.shape[1]), np.eye(part.shape[1])) for name, part in found.items()}
         neutral = np.eye(1, len(homes) + 1)[0]
-        return cls(network, homes, DistanceCalibration(neutral, neutral)).to(_device(network))
+        return cls(network, homes, DistanceCalibration(neutral, neutral)).to(device_of(network))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         with _watching(self.network, self.layers) as seen:
@@ -137,7 +140,8 @@ class Tempered(nn.Module):
         return DistanceCalibration(self.yes.cpu().numpy(), self.no.cpu().numpy())
 
     def _distances(self, seen: Mapping[str, Tensor]) -> Tensor:
-        homes = [Home(getattr(self, f"mean{n}"), getattr(self, f"whiten{n}")) for n in range(len(self.layers))]
+        parts = [(getattr(self, f"mean{n}"), getattr(self, f"whiten{n}")) for n in range(len(self.layers))]
+        homes = [Home(mean.float(), whiten.float()) for mean, whiten in parts]
         squares = [_square(seen[name].float(), home) for name, home in zip(self.layers, homes, strict=True)]
         return torch.stack(squares, dim=-1).log1p()
 
@@ -250,7 +254,3 @@ def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) 
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _device(network: nn.Module) -> torch.device:
-    return next(network.parameters()).device

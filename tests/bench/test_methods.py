@@ -25,6 +25,7 @@ from slova.bench.networks import digits_net, resnet20
 from slova.bench.pipeline import Bench, pooled
 from slova.bench.settings import SETTINGS, setting
 from slova.bench.train import Place, seeded
+from slova.calibration import TemperatureScaling
 from slova.heads import Readout, log_softmax, read_slova, read_softmax
 from slova.outliers import low_pass
 
@@ -278,3 +279,26 @@ def test_dropout_rates_are_those_of_ovadia_et_al():
     for name, rate in expected.items():
         found = {layer.rate for layer in built(name)[0].modules() if hasattr(layer, "rate")}
         assert found == {rate}
+
+
+def test_mirror_images_are_asked_about_by_the_method_that_says_so():
+    network, _ = built("slova_mirror")
+    split = data.load("digits-val")
+    adapted = methods()["slova_mirror"].adapt(network.eval(), SimpleNamespace(validation=split))
+    images = split.images[:50].float() / 255
+    with torch.no_grad():
+        both = (network(images) + network(images.flip(-1))) / 2
+        assert torch.equal(adapted(images).argmax(1), both.argmax(1))
+        torch.testing.assert_close(adapted[0].network(images), both)
+
+
+def test_outliers_are_trained_on_by_the_method_that_says_so():
+    network, images = built("slova_none")[0], torch.rand(12, 1, 8, 8)
+    shown = []
+    network.register_forward_hook(lambda module, inputs, output: shown.append(len(inputs[0])))
+    methods()["slova_none"].loss(network, images, torch.arange(12) % 10, 12)
+    assert shown == [18]
+
+
+def test_an_ensemble_calibrated_by_distance_has_a_temperature_of_its_own():
+    assert methods()["slova_distance_ensemble"].calibrate == TemperatureScaling.fit
