@@ -167,6 +167,7 @@ def test_the_nll_of_sets_is_the_training_loss():
         (lambda: subset_accuracy(np.zeros(3), np.zeros(3)), r"sets want shape \(N, K\)"),
         (lambda: set_ece(np.zeros(2), np.zeros((3, 2)), np.zeros((3, 2))), r"confidence \(2,\) does not match sets"),
         (lambda: LabelCalibration([1.0, 0.0], [0.0, 0.0]), "a positive scale and a finite offset a label"),
+        (lambda: LabelCalibration([np.inf], [0.0]), "a positive scale and a finite offset a label"),
         (lambda: LabelCalibration([1.0], [0.0])(np.zeros((3, 2))), "do not have the 1 labels of this map"),
     ],
 )

@@ -54,7 +54,7 @@ class LabelCalibration:
 
     def __post_init__(self) -> None:
         scale, offset = np.asarray(self.scale, np.float64), np.asarray(self.offset, np.float64)
-        if scale.ndim != 1 or scale.shape != offset.shape or not (scale > 0).all() or not np.isfinite(offset).all():
+        if scale.ndim != 1 or scale.shape != offset.shape or not ((scale > 0) & np.isfinite(scale + offset)).all():
             raise ValueError(f"wanted a positive scale and a finite offset a label, got {self.scale} and {self.offset}")
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "offset", offset)
