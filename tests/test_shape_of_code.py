@@ -15,7 +15,7 @@ SOURCE = Path(slova.__file__).parent
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
     ["backend", "backend_torch"],
-    ["artifact", "patches", "state"],
+    ["artifact", "images", "state"],
     ["heads"],
     ["degrade", "losses", "outliers", "top"],
     ["calibration"],
@@ -23,7 +23,7 @@ LAYERS = [
     ["batches"],
     ["promise"],
     ["scorer"],
-    ["classifier", "extreme", "multilabel", "retrofit", "tempered"],
+    ["classifier", "extreme", "multilabel", "retrofit", "saved", "tempered"],
     ["sklearn"],
     ["tables"],
     ["export"],

@@ -24,7 +24,7 @@ from slova.batches import Batch, as_tensors, batches, count, device_of, evaluati
 from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
 from slova.heads import NONE, Readout, log_slova, read_slova
-from slova.scorer import Prediction, Scorer
+from slova.scorer import Prediction, Scorer, check_reject
 
 if TYPE_CHECKING:
     from slova.export.parity import Parity
@@ -48,7 +48,7 @@ class Classifier(nn.Module):
         super().__init__()
         if names is not None and len(names) != scorer.classes:
             raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
-        _check_reject(reject)
+        check_reject(reject)
         self.network = network
         self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
@@ -99,7 +99,7 @@ class Classifier(nn.Module):
         """Label or NONE, confidence, P(none) and P(several), on the host; with names given the labels are names, and
         None for NONE."""
         scorer, threshold = self._scorer(), self.reject if reject is None else reject
-        _check_reject(threshold)
+        check_reject(threshold)
         source = as_tensors(inputs, self.network)
         stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
         with evaluating(self):
@@ -223,11 +223,6 @@ def _forward(network: nn.Module, batch: Batch) -> Tensor:
             "a single row is a batch as well, such as images[:1] or image[None]"
         )
     return logits
-
-
-def _check_reject(reject: float) -> None:
-    if not 0 <= reject <= 1:
-        raise ValueError(f"reject must lie in [0, 1], got {reject}")
 
 
 def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:

@@ -20,7 +20,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from slova.patches import reordered
+from slova.images import check_images, reordered
 
 __all__ = [
     "KINDS",
@@ -55,13 +55,7 @@ def degraded(images: Tensor, *, seed: int = 0, kinds: Sequence[Kind] | None = No
 def _check(images: Tensor, kinds: Sequence[Kind]) -> None:
     if not kinds:
         raise ValueError("wanted at least one kind of degradation")
-    if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
-    if len(images) and not (images.min() >= 0 and images.max() <= 1):
-        raise ValueError(
-            f"images want to be of [0, 1], got values from {images.min():.3g} to {images.max():.3g}: "
-            "degrade them before they are normalised"
-        )
+    check_images(images, "degrade them before they are normalised")
 
 
 def convolved(images: Tensor, generator: Generator) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slova.heads import NONE
-from slova.patches import reordered
+from slova.images import check_images, reordered
 
 __all__ = [
     "KINDS",
@@ -53,20 +53,12 @@ def with_outliers(
 
 
 def _check(images: Tensor, labels: Tensor) -> None:
-    if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+    looked_at = images.device.type == "cpu" and not torch.compiler.is_compiling()  # elsewhere it would wait
+    check_images(images, "make outliers before they are normalised", values=looked_at)
     if labels.shape != images.shape[:1]:
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     if not labels.dtype.is_signed:
         raise TypeError(f"labels want a type that can hold NONE ({NONE}), got {labels.dtype}")
-    # On an accelerator a look at the values would wait for the device.
-    if images.device.type == "cpu" and not torch.compiler.is_compiling() and images.numel():
-        low, high = float(images.detach().min()), float(images.detach().max())
-        if not (low >= 0 and high <= 1):
-            raise ValueError(
-                f"images want to be of [0, 1], got values from {low:.3g} to {high:.3g}: "
-                "make outliers before they are normalised"
-            )
 
 
 def _made(kind: Kind, images: Tensor, rows: Tensor) -> Tensor:

@@ -8,10 +8,8 @@ there already is not computed again; work that leads only to such rows is not do
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +22,6 @@ from slova.bench.pipeline import Bench, Trained, calibration, pooled
 from slova.bench.results import Cell, Results, Row
 from slova.bench.sets import TestSet, clean
 from slova.bench.store import describe
-from slova.bench.train import Run
 from slova.calibration import Map
 from slova.heads import Readout
 
@@ -88,8 +85,7 @@ class PerNetwork:
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]:
         for method, seed in self._left(bench, results, methods, seeds):
-            with _named(method):
-                rows = self.rows(method, bench, results, seed)
+            rows = self.rows(method, bench, results, seed)
             results.append(rows)
             yield rows
 
@@ -109,25 +105,12 @@ def run(
     """One network after the other, and every set through it once."""
     for seed, sets in _left(experiment, bench, results, methods, seeds):
         group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
-        with _named(group[0].method):
-            trained = bench.trained(group[0].method, seed)
-        asked = _Asked(bench, trained, group)
+        asked = _Asked(bench, bench.trained(group[0].method, seed), group)
         for test, variants in sets.items():
             rows, histograms = asked.measured(experiment, test, variants)
             Histograms(results.path).append(histograms if experiment.histograms else [])
             results.append(rows)
             yield rows
-
-
-@contextlib.contextmanager
-def _named(method: Method) -> Iterator[None]:
-    """What goes wrong in a step of training is the method's own, and is said with its name."""
-    try:
-        yield
-    except Exception as error:
-        if all(frame.f_code is not Run.epoch.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
-            raise
-        raise ValueError(f"{method.name} cannot be trained: {type(error).__name__}: {error}") from error
 
 
 def _left(

@@ -147,7 +147,10 @@ class Bench:
 
         def compute() -> dict[str, Tensor]:
             pair = (self.training.images, self.training.labels)
-            train(network, method.loss, self.setting.recipe(method), pair, seed, place)
+            try:
+                train(network, method.loss, self.setting.recipe(method), pair, seed, place)
+            except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+                raise ValueError(f"{method.name} cannot be trained: {type(error).__name__}: {error}") from error
             return {name: _compact(value) for name, value in network.state_dict().items()}
 
         found = self.store.get("weights", what, compute)

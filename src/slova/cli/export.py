@@ -32,13 +32,12 @@ def export(map_file: Path, output: Path, names: str | None, as_json: bool, **thr
 
     Example: slova export map.slova -o map.onnx --risk 0.05
     """
-    from slova.cli.files import check_output
-    from slova.cli.saved import load_saved
+    from slova.cli.files import check_output, load, threshold
     from slova.cli.terminal import print_json
 
     check_output(output, map_file)
-    saved = load_saved(map_file)
-    reject = saved.threshold(thresholds)
+    saved = load(map_file)
+    reject = threshold(saved, thresholds)
     called = saved.names if names is None else names.split(",")
     try:
         parity = saved.scorer.export(output, names=called, reject=reject)

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from slova.artifact import ArtifactError
-from slova.scorer import Scorer
+import click
+
+from slova.saved import Saved, load_saved
 from slova.tables import TableError
 
-__all__ = ["check_output", "load_scorer"]
+__all__ = ["check_output", "load", "threshold"]
 
 
-def load_scorer(path: Path) -> Scorer:
+def load(path: Path) -> Saved:
+    """A scorer, with the threshold and the names of a saved classifier."""
     try:
-        return Scorer.load(path)
+        return load_saved(path)
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from error
-    except (KeyError, AttributeError, TypeError) as error:
-        raise ArtifactError(f"{path} is damaged: its content is not that of a scorer ({error})") from error
+
+
+def threshold(saved: Saved, asked: Mapping[str, float | None]) -> float:
+    """By --reject, --risk or --coverage, at most one of them; by the file if none is given."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if len(given) > 1:
+        raise click.UsageError(f"wanted one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
+    if "risk" in given or "coverage" in given:
+        return float(saved.scorer.threshold(**given))
+    return given.get("reject", saved.reject)
 
 
 def check_output(output: Path, *inputs: Path | None) -> None:

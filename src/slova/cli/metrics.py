@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from slova.cli.files import load_scorer
+from slova.cli.files import load
 from slova.cli.stream import opened_rows
 from slova.cli.terminal import aligned, print_json
 from slova.engines.measures import BINS, Values, measured
@@ -50,7 +50,7 @@ class MetricsOptions:
 def run(options: MetricsOptions) -> None:
     if options.map_file is not None and options.head is not None:
         raise click.UsageError("--head belongs to logits without a --map, which has a head of its own")
-    known = None if options.map_file is None else load_scorer(options.map_file)
+    known = None if options.map_file is None else load(options.map_file).scorer
     tables = [Table(options.logits, options.labels, options.size)]
     tables += [] if options.ood is None else [Table(options.ood, size=options.size)]
     with opened_rows(tables, options.engine, options.workers) as (rows, *ood):

@@ -15,7 +15,7 @@ import numpy as np
 from slova.bench.histograms import Histogram
 from slova.bench.report.own import Known, Model, own
 from slova.bench.results import Cell
-from slova.cli.files import load_scorer
+from slova.cli.files import load
 from slova.cli.terminal import tracked
 from slova.engines.measures import Added, Answers, Foreign, Measures
 from slova.heads import NONE
@@ -36,7 +36,7 @@ CELL = Cell("own", "", "", "", "", "", 0, 0, 0)  # whose histogram it is, is sai
 def own_page(options: ReportOptions, logits: Path) -> Page:
     if options.map_file is not None and options.head is not None:
         raise click.UsageError("--head belongs to logits without a --map, which has a head of its own")
-    known = None if options.map_file is None else load_scorer(options.map_file)
+    known = None if options.map_file is None else load(options.map_file).scorer
     table = Table(logits, options.labels, options.size)
     scorer = known or Scorer(classes=table.classes(), head=HEADS[options.head or "slova"])
     files = _named([Table(path, size=options.size) for path in options.ood])

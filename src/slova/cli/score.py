@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from slova.cli.files import check_output
-from slova.cli.saved import load_saved
+from slova.cli.files import check_output, load, threshold
 from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.engines.commit import check_folder
@@ -47,8 +46,8 @@ def run(options: ScoreOptions) -> None:
     check_engine_options(options.engine, workers=options.workers, overwrite=options.overwrite)
     if options.engine is None:
         check_output(options.output, options.logits, options.map_file)
-    saved = load_saved(options.map_file)
-    reject = saved.threshold({name: getattr(options, name) for name in ("reject", "risk", "coverage")})
+    saved = load(options.map_file)
+    reject = threshold(saved, {name: getattr(options, name) for name in ("reject", "risk", "coverage")})
     rows, rejected = (_score if options.engine is None else _score_on_engine)(saved.scorer, reject, options)
     if options.as_json:
         print_json({"output": str(options.output), "rows": rows, "reject": reject, "rejected": rejected})

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from slova import artifact
 from slova.export.contract import Validation
+from slova.saved import load_saved
 from slova.scorer import HEADS, Scorer
 from slova.serve.model import Arrays, Model, ModelError, Tensor
 
@@ -58,13 +58,10 @@ def _check_suffix(path: Path) -> None:
 def _scorer(path: Path) -> Model:
     """A scorer, or that of a saved classifier with its names and its threshold."""
     try:
-        tensors, meta = artifact.load(path, "scorer", "classifier")
-        scorer = Scorer.unpacked(tensors, meta)
-        return scorer_model(scorer, reject=meta.get("reject") or 0.0, names=meta.get("names"))
+        saved = load_saved(path)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    except (KeyError, AttributeError, TypeError) as error:
-        raise artifact.ArtifactError(f"{path} is damaged: its content is not that of a scorer ({error})") from error
+    return scorer_model(saved.scorer, reject=saved.reject, names=saved.names)
 
 
 def _onnx(path: Path, threads: int) -> Model:

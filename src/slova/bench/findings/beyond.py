@@ -58,12 +58,10 @@ def _with_and_without(rows: Sequence[Row], test: str) -> str:
 
 def _common(columns: Iterable[Column]) -> set[int]:
     """The seeds that both methods have in every column."""
-    found = [[set(seeds) for seeds in column.values()] for column in columns]
-    return set.intersection(*(seeds for column in found for seeds in column)) if all(map(_is_pair, found)) else set()
-
-
-def _is_pair(column: Sequence[object]) -> bool:
-    return len(column) == 2
+    found = list(columns)
+    if any(len(column) < 2 for column in found):
+        return set()
+    return set.intersection(*(set(seeds) for column in found for seeds in column.values()))
 
 
 def _at(column: Column, seeds: set[int]) -> Column:

@@ -1,4 +1,5 @@
-"""The square patches of images in another order."""
+"""What outliers and degradations share: images are floats (N, C, H, W) of [0, 1], and their patches can change
+places."""
 
 from __future__ import annotations
 
@@ -6,7 +7,17 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-__all__ = ["reordered"]
+__all__ = ["check_images", "reordered"]
+
+
+def check_images(images: Tensor, advice: str, *, values: bool = True) -> None:
+    """Refuses other shapes and types, and other values where these are looked at, which waits for their device."""
+    if not images.is_floating_point() or images.ndim != 4:
+        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+    if values and images.numel():
+        low, high = float(images.detach().min()), float(images.detach().max())
+        if not (low >= 0 and high <= 1):
+            raise ValueError(f"images want to be of [0, 1], got values from {low:.3g} to {high:.3g}: {advice}")
 
 
 def reordered(images: Tensor, size: int, keys: Callable[[int], Tensor]) -> Tensor:
