@@ -106,6 +106,14 @@ def test_each_image_is_degraded_once_in_one_of_the_kinds():
     assert not torch.equal(found, degraded(images, kinds=adding, seed=1).amax((1, 2, 3)))
 
 
+def test_images_one_at_a_time_meet_every_kind():
+    met = []
+    for seed in range(60):
+        degraded(torch.zeros(1, 1, 4, 4), seed=seed, kinds=[lambda part, _, n=n: met.append(n) or part for n in range(3)])
+    assert len(met) == 60
+    assert min(met.count(n) for n in range(3)) >= 10
+
+
 @pytest.mark.parametrize("count", [0, 1, 5, 17])
 def test_any_number_of_images_comes_out_between_0_and_1(count):
     found = degraded(images_of(count=max(count, 1))[:count])

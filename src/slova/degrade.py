@@ -46,7 +46,8 @@ def degraded(images: Tensor, *, seed: int = 0, kinds: Sequence[Kind] | None = No
     given = images.float().contiguous()
     worse = given.clone()
     parts = torch.randperm(len(images), generator=generator).tensor_split(len(chosen))
-    for kind, part in zip(chosen, parts, strict=True):
+    order = torch.randperm(len(chosen), generator=generator)  # a small batch has not images enough for all of them
+    for kind, part in zip((chosen[place] for place in order), parts, strict=True):
         rows = part.to(images.device)
         worse[rows] = kind(given[rows], generator).clamp(0, 1) if len(part) else given[rows]
     return worse.to(images)

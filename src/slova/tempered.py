@@ -29,7 +29,7 @@ from slova.degrade import degraded
 
 __all__ = ["Home", "Mirrored", "Tempered", "resolutions"]
 
-CLEAN = 8.0  # how often an image as it is counts, against once degraded; chosen on validation images
+CLEAN = 6.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images

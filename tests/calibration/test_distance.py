@@ -62,6 +62,16 @@ def test_no_other_numbers_are_likelier():
         assert nll(DistanceCalibration(yes, no), logits, distances, labels) > best - 1e-4
 
 
+def test_the_floor_is_part_of_the_fit():
+    """Rows far beyond the floor, where all classes are alike whatever the slopes, do not bend those of the others."""
+    logits, distances = rows_of(rows=20_000)
+    distances[::4] += 20
+    labels = draw(MAP(logits, distances))
+    found = DistanceCalibration.fit(logits, distances, labels)
+    np.testing.assert_allclose(found.yes, MAP.yes, atol=0.06)
+    np.testing.assert_allclose(found.no, MAP.no, atol=0.06)
+
+
 def test_weights_count_rows_and_none_wants_all_classes_alike():
     logits, distances = rows_of(rows=500)
     labels = draw(MAP(logits, distances))

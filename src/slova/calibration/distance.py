@@ -49,8 +49,8 @@ class DistanceCalibration:
 
     @classmethod
     def fit(cls, logits: Array, distances: Array, labels: Array, *, weight: Array | None = None) -> DistanceCalibration:
-        """The likeliest numbers, a convex problem. A NONE row wants all classes alike; `weight` is how often each row
-        counts."""
+        """The likeliest numbers: first of the map without its floor, a convex problem, and from there of the map
+        itself. A NONE row wants all classes alike; `weight` is how often each row counts."""
         from scipy.optimize import minimize
 
         logits, labels = check_rows(logits, labels, "logits")
@@ -59,18 +59,20 @@ class DistanceCalibration:
         logits = np.clip(logits.astype(np.float64), -1e4, 1e4)  # finite, so that 0 times a logit is 0
         terms = np.stack([-NUMPY.softplus(-logits), NUMPY.softplus(logits)])
         wanted = np.where(labels[:, None] == NONE, 1 / logits.shape[1], np.arange(logits.shape[1]) == labels[:, None])
-        start = np.zeros((2, factors.shape[1]))
-        start[:, 0] = 0.5
-        found = minimize(
-            _loss,
-            start.ravel(),
-            args=(factors, terms, (terms * wanted).sum(axis=-1), counts / counts.sum()),
-            jac=True,
-            bounds=[(0.0, None)] * start.size,
-            method="L-BFGS-B",
-            options={"ftol": 1e-14, "gtol": 1e-8, "maxiter": 1000},
-        )
-        return cls(*found.x.reshape(start.shape))
+        numbers = np.zeros((2, factors.shape[1]))
+        numbers[:, 0] = 0.5
+        for floor in (-np.inf, 0.0):
+            found = minimize(
+                _loss,
+                numbers.ravel(),
+                args=(factors, terms, (terms * wanted).sum(axis=-1), counts / counts.sum(), floor),
+                jac=True,
+                bounds=[(0.0, None)] * numbers.size,
+                method="L-BFGS-B",
+                options={"ftol": 1e-14, "gtol": 1e-8, "maxiter": 1000},
+            )
+            numbers = found.x.reshape(numbers.shape)
+        return cls(*numbers)
 
 
 def sharpened(logits: Array, distances: Array, yes: Array, no: Array) -> Array:
@@ -100,11 +102,15 @@ def _factors(distances: Array, rows: int) -> Array:
     return np.column_stack([np.ones(rows), -distances])
 
 
-def _loss(numbers: Array, factors: Array, terms: Array, own: Array, shares: Array) -> tuple[float, Array]:
+def _loss(
+    numbers: Array, factors: Array, terms: Array, own: Array, shares: Array, floor: float
+) -> tuple[float, Array]:
+    """With its derivative, of the map whose a and b are no less than the floor."""
     numbers = numbers.reshape(2, -1)
-    a, b = numbers @ factors.T
+    sharpness = numbers @ factors.T
+    a, b = np.maximum(sharpness, floor)
     scores = a[:, None] * terms[0] + b[:, None] * terms[1]
     log_total = NUMPY.logsumexp(scores)
-    excess = (np.exp(scores - log_total[:, None]) * terms).sum(axis=-1) - own
+    excess = ((np.exp(scores - log_total[:, None]) * terms).sum(axis=-1) - own) * (sharpness > floor)
     loss = shares @ (log_total - a * own[0] - b * own[1]) + RIDGE / 2 * np.sum(numbers**2)
     return float(loss), ((shares * excess) @ factors + RIDGE * numbers).ravel()
