@@ -108,8 +108,9 @@ def test_each_image_is_degraded_once_in_one_of_the_kinds():
 
 def test_images_one_at_a_time_meet_every_kind():
     met = []
+    kinds = [lambda part, _, number=number: met.append(number) or part for number in range(3)]
     for seed in range(60):
-        degraded(torch.zeros(1, 1, 4, 4), seed=seed, kinds=[lambda part, _, n=n: met.append(n) or part for n in range(3)])
+        degraded(torch.zeros(1, 1, 4, 4), seed=seed, kinds=kinds)
     assert len(met) == 60
     assert min(met.count(n) for n in range(3)) >= 10
 

@@ -179,6 +179,16 @@ def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path):
     assert verdict(tmp_path / "b", "SLOVA has the lowest MMC", "", **ood_files(HIGH)) is Verdict.NOT
 
 
+def test_a_stand_in_speaks_for_a_method_that_was_run_on_one_training_set_only(tmp_path):
+    whole = ood_files(LOW)
+    some = {**whole, "ood_svhn": whole["ood_svhn"] + ood_rows({"acet": 0.01}, on="svhn")}
+    before, after = found(tmp_path / "a", **whole), found(tmp_path / "b", **some)
+    for claim in ("SLOVA has the lowest MMC", "By ranks of the MMC SLOVA cannot be told from"):
+        assert after[claim, ""] == before[claim, ""]
+    everywhere = {name: rows + ood_rows({"acet": 0.01}, on=name[4:]) for name, rows in whole.items()}
+    assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
+
+
 def test_both_read_outs_are_held_against_the_papers_uncalibrated_one(tmp_path):
     mixed = found(tmp_path, **ood_files(LOW | {"slova": 0.9}))
     assert mixed["SLOVA, uncalibrated has the lowest MMC", ""].verdict is Verdict.REPRODUCED

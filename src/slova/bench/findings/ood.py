@@ -41,8 +41,11 @@ def wins(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Ch
 
 def alike(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Check | None:
     """The paper's text says of every rival whether ranks tell it from SLOVA."""
-    claimed = published.numbers(paper, {row.method for row in rows}, experiment="ood", metric="alike")
-    return ranking(ood_comparison(rows, paper, control), claimed) if claimed else None
+    if not any(row.experiment == "ood" and row.metric == "alike" for row in paper):
+        return None
+    comparison = ood_comparison(rows, paper, control)
+    ranks = comparison.pooled.distance.mean_ranks
+    return ranking(comparison, published.numbers(paper, ranks, experiment="ood", metric="alike"))
 
 
 def own_table(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:

@@ -97,11 +97,12 @@ def _comparable(rows: Sequence[Row], paper: Sequence[Row], experiment: str, cont
     own = [row.seed for row in plain if row.method == control]
     if not own:
         raise MissingRowsError(f"there are no rows of {control} in {experiment}: run slova bench run {experiment}")
-    ours = {row.method for row in plain} - {*display.SCORES}  # which have no confidence of their own
-    theirs = set(published.counterparts(paper, experiment, ours)) or ours
+    counts = Counter(row.method for row in plain if row.seed == min(own))
+    scores = {*display.SCORES}  # which have no confidence of their own
+    ours = [method for method, count in counts.items() if count >= counts[control] and method not in scores]
+    theirs = set(published.counterparts(paper, experiment, ours) or ours)
     rivals = theirs - {CONTROL} | {control}
-    counts = Counter(row.method for row in plain if row.seed == min(own) and row.method in rivals)
-    return [method for method, count in counts.items() if count >= counts[control]]
+    return [method for method in ours if method in rivals]
 
 
 def _table(
