@@ -1,4 +1,4 @@
-"""Write the table of results in README.md from the rows: `make docs`. A test fails when it is stale."""
+"""Write what came out into README.md, from the rows: `make docs`. A test fails when it is stale."""
 
 from __future__ import annotations
 
@@ -7,28 +7,47 @@ from pathlib import Path
 
 from slova.bench.display import look
 from slova.bench.evidence import Evidence
+from slova.bench.findings import Verdict, findings, tally
 from slova.bench.tables import overview
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
 BEGIN, END = "<!-- made by `make docs` from results/ -->\n", "<!-- until here -->\n"
-METHODS = ("softmax", "temperature", "ensemble", "ova", "slova", "slova_distance", "slova_mirror", "slova_none")
+METHODS = (
+    *("softmax", "temperature", "ensemble", "ova", "slova"),
+    *("slova_distance", "slova_mirror", "slova_distance_ensemble", "slova_none"),
+)
+CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slova_distance_ensemble", "ensemble"))
 
 
 def page() -> str:
-    """The README, its table anew."""
+    """The README, what came out anew."""
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
-    return f"{before}{BEGIN}{table()}\n{END}{after}"
+    evidence = Evidence.read(ROOT / "results")
+    return f"{before}{BEGIN}{table(evidence)}\n\n{words(evidence)}\n{END}{after}"
 
 
-def table() -> str:
+def table(evidence: Evidence) -> str:
     """The best known methods of the overview, and ours; what is best of all methods stays marked."""
-    (whole,) = overview.make(Evidence.read(ROOT / "results"), "cifar10")
+    (whole,) = overview.make(evidence, "cifar10")
     wanted = [look(method).name for method in METHODS]
     return replace(whole, rows=tuple(row for row in whole.rows if row[0].text in wanted)).markdown().strip("\n")
+
+
+def words(evidence: Evidence) -> str:
+    """Who wins how many of the nine quartiles (of ECE, NLL and Brier score), and the paper's claims by verdict."""
+    found = findings(evidence)
+    lines = ["By the quartiles of ECE, NLL and Brier score over the shifts, means over seeds:\n"]
+    for pair in CONTESTS:
+        ours, theirs = (look(method).name for method in pair)
+        (contest,) = [one for one in found if one.claim.startswith(f"{ours}, against {theirs.lower()}")]
+        lines.append(f"- **{ours}**, against {theirs.lower()}: {contest.ours.partition(' quartiles')[0]}.")
+    counts = tally(found)
+    verdicts = [f"{counts[verdict]} {verdict}" for verdict in (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)]
+    return "\n".join([*lines, f"\nThe paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."])
 
 
 if __name__ == "__main__":

@@ -102,9 +102,7 @@ def _factors(distances: Array, rows: int) -> Array:
     return np.column_stack([np.ones(rows), -distances])
 
 
-def _loss(
-    numbers: Array, factors: Array, terms: Array, own: Array, shares: Array, floor: float
-) -> tuple[float, Array]:
+def _loss(numbers: Array, factors: Array, terms: Array, own: Array, shares: Array, floor: float) -> tuple[float, Array]:
     """With its derivative, of the map whose a and b are no less than the floor."""
     numbers = numbers.reshape(2, -1)
     sharpness = numbers @ factors.T

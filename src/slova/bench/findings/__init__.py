@@ -6,6 +6,7 @@ for finding in findings(evidence): print(finding.sentence)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from slova.bench.evidence import Evidence, MissingRowsError
 from slova.bench.findings import beyond, far, ood, shift, steps
@@ -47,8 +48,8 @@ def _found(evidence: Evidence, experiment: str, across: bool, on: str) -> list[F
     except MissingRowsError:
         wanted = (claim for claim in claims if claim.answers)  # nobody waits for what the paper does not say
         return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in wanted]
-    found = (_asked(claim, rows, evidence.paper, on) for claim in claims)
-    return [finding for finding in found if finding is not None]
+    found, mark = (_asked(claim, rows, evidence.paper, on) for claim in claims), sources.mark(evidence, experiment, on)
+    return [replace(finding, mark=mark) for finding in found if finding is not None]
 
 
 def _rows(evidence: Evidence, experiment: str, across: bool, on: str) -> list[Row]:

@@ -24,7 +24,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper claims, its number, ours, and the verdict; `answers` is the section it answers to."""
+    """What the paper claims, its number, ours, and the verdict; `answers` is the section it answers to, `mark` says of
+    what kind our rows are, if they are not the usual ones."""
 
     claim: str
     on: str
@@ -32,10 +33,11 @@ class Finding:
     paper: str
     ours: str
     verdict: Verdict
+    mark: str = ""
 
     @property
     def where(self) -> str:
-        return display.set_name(self.on) if self.on else "all training sets"
+        return (display.set_name(self.on) if self.on else "all training sets") + self.mark
 
     @property
     def sentence(self) -> str:
