@@ -90,7 +90,8 @@ def map_rows():
 def evidence(tmp_path_factory, methods, shift_rows, foreign_rows, histogram):
     """A folder with a little of everything."""
     folder = tmp_path_factory.mktemp("results")
-    everything = [*shift_rows(), *shift_rows("ablation"), *foreign_rows(), *direction_rows(), *stability_rows()]
+    shifted = shift_rows(methods=(*methods, "slova_distance"))
+    everything = [*shifted, *shift_rows("ablation"), *foreign_rows(), *direction_rows(), *stability_rows()]
     everything += [*appendix_rows(), *map_rows(), Row.of(cell("plane"), "mmc", 0.5)]
     for name, rows in itertools.groupby(everything, lambda row: row.experiment):
         results = Results(folder, f"{name}-digits")

@@ -69,6 +69,19 @@ def test_the_three_shifts_that_are_not_of_the_paper_stay_out(tmp_path, shift_row
     assert set(display.OTHER_SHIFTS).isdisjoint(display.PAPER_SHIFTS)
 
 
+def test_methods_past_the_paper_have_a_figure_of_their_own(tmp_path, shift_rows):
+    drawings = {drawing.name: drawing for drawing in FIGURES}
+    Results(tmp_path, "shift-cifar10").append(shift_rows(methods=("softmax", "temperature", "slova_mirror")))
+    evidence = Evidence.read(tmp_path)
+    shown = {name: legend(drawings[name].draw(evidence, "cifar10")) for name in ("shift", "shift-beyond")}
+    assert shown["shift"] == ["Softmax", "Temperature scaling"]
+    assert shown["shift-beyond"] == ["Temperature scaling", "SLOVA, by distance, with mirror images"]
+
+
+def legend(figure):
+    return [text.get_text() for key in figure.legends for text in key.get_texts()]
+
+
 def test_a_variant_is_a_method_of_its_own(shift_rows):
     rows = shift_rows(methods=("slova",))
     rows += [row._replace(variant="paper", value=row.value + 5) for row in rows]

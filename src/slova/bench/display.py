@@ -67,6 +67,10 @@ METHODS = {
     "mahalanobis": Look("Mahalanobis", _BLACK, "4"),
     "vim": Look("ViM", _BLACK, "+", _DOT),
 }
+BEYOND = (  # past the paper
+    *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
+    *("slova_none_raw", "slova_none", "retrofit", "retrofit_noise"),
+)
 
 METRICS = {
     "accuracy": Metric("Accuracy", larger=True),

@@ -11,7 +11,9 @@ from slova.bench.histograms import Histogram
 from slova.bench.results import Row
 from slova.bench.tables.ranks import ood_comparison, shift_comparison
 
-__all__ = ["curves", "foreign_verdict", "histograms", "planes", "rows", "shift_verdict"]
+__all__ = ["curves", "foreign_verdict", "histograms", "new_rows", "planes", "rows", "shift_verdict", "usual_rows"]
+
+BESIDE = ("temperature", "ensemble", "slova")  # what a new method has to be better than
 
 
 def rows(evidence: Evidence, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
@@ -21,6 +23,20 @@ def rows(evidence: Evidence, on: str, experiment: str, metrics: Sequence[str]) -
     if lacking:
         raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
     return found
+
+
+def usual_rows(evidence: Evidence, on: str, metrics: Sequence[str]) -> list[Row]:
+    """Under shift, without the methods past the paper, which have a figure of their own."""
+    found = rows(evidence, on, "shift", metrics)
+    return [row for row in found if row.method not in display.BEYOND] or found
+
+
+def new_rows(evidence: Evidence, on: str, metrics: Sequence[str]) -> list[Row]:
+    """Under shift, the methods past the paper and their rivals."""
+    found = rows(evidence, on, "shift", metrics)
+    if not any(row.method in display.BEYOND for row in found):
+        raise _missing("rows of methods past the paper, such as slova_distance,", "shift", on)
+    return [row for row in found if row.method in (*display.BEYOND, *BESIDE)]
 
 
 def curves(evidence: Evidence, on: str) -> list[Row]:

@@ -102,7 +102,7 @@ def fill(look: Look) -> dict[str, Any]:
     if not look.dash:
         return {"facecolor": look.colour, "edgecolor": look.colour}
     pale = tuple(1 - 0.3 * (1 - part) for part in to_rgb(look.colour))
-    hatch = "...." if len(look.dash) > 2 else "/////" if max(look.dash) > 2 else "xxxx"
+    hatch = "-----" if len(look.dash) > 2 else "/////" if max(look.dash) > 2 else "xxxx"
     return {"facecolor": pale, "edgecolor": look.colour, "hatch": hatch}
 
 

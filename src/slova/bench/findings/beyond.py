@@ -16,7 +16,7 @@ from slova.bench.tables.seeds import Column
 
 __all__ = ["CLAIMS"]
 
-NEW = ("slova_none", "slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble", "retrofit")
+NEW = tuple(method for method in display.BEYOND if method not in ("slova_none_raw", "retrofit_noise"))
 RIVALS = ("temperature", "ensemble")
 NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
