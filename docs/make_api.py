@@ -22,6 +22,7 @@ MODULES = [
     "slova.classifier",
     "slova.retrofit",
     "slova.tempered",
+    "slova.ensemble",
     "slova.multilabel",
     "slova.extreme",
     "slova.sklearn",

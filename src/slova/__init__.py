@@ -42,6 +42,7 @@ from slova.top import top_slova
 if TYPE_CHECKING:
     from slova.calibration.module import MapModule
     from slova.classifier import Classifier
+    from slova.ensemble import Ensemble
     from slova.losses import init_bias, multilabel_loss, ova_loss
     from slova.outliers import with_outliers
 
@@ -50,6 +51,7 @@ __all__ = [
     "AffineCalibration",
     "BetaCalibration",
     "Classifier",
+    "Ensemble",
     "ExponentialCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
@@ -85,6 +87,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 # What needs torch is found when it is first asked for, so that `import slova` stays light.
 TORCH = {
     "Classifier": "slova.classifier",
+    "Ensemble": "slova.ensemble",
     "MapModule": "slova.calibration.module",
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",

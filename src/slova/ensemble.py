@@ -1,0 +1,39 @@
+"""Several networks that answer as one.
+
+    network = Ensemble(networks)                                          one-vs-all: their mean logits, read out as one
+    classifier = slova.Classifier.fit(network, validation)
+
+    network = Ensemble(Tempered.fit(one, validation) for one in networks)                  each calibrated by distance
+    classifier = slova.Classifier.fit(network, validation, head=slova.read_softmax, calibrate=TemperatureScaling.fit)
+
+The mean of log-probabilities is less sure than its members, hence the temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slova.batches import logits_of
+
+__all__ = ["Ensemble"]
+
+
+class Ensemble(nn.Module):
+    """The mean of what its members say of the same inputs, logits or log-probabilities (N, K)."""
+
+    def __init__(self, members: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        if not len(self.members):
+            raise ValueError("an ensemble wants at least one network")
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        said = [logits_of(member(*inputs, **named)).float() for member in self.members]
+        classes = [logits.shape[-1] for logits in said]
+        if len(set(classes)) > 1:
+            raise ValueError(f"the members of an ensemble want the same classes, got {', '.join(map(str, classes))}")
+        return torch.stack(said).mean(0)
