@@ -25,7 +25,7 @@ from torch import Tensor
 import slova
 from slova import ExponentialCalibration, Scorer, extreme
 from slova.extreme.kernels import Tile, score_rows, tile_for
-from slova.extreme.scoring import _numbers
+from slova.extreme.scoring import numbers_of
 
 CLASSES = (10, 16, 32, 64, 100, 101, 128, 256, 512, 1000, 1024, 2048, 4096, 8192)
 NUMBERS = 1 << 28  # a gigabyte of logits, far more than a GPU's cache
@@ -72,7 +72,7 @@ def scoring_on_gpu() -> None:
 
 def tune() -> None:
     """Every tile for every K, the best one last."""
-    numbers = tuple(_numbers(map, torch.empty(0, device="cuda")) for map in (MAP, None))
+    numbers = tuple(numbers_of(map, torch.device("cuda")) for map in (MAP, None))
     for classes in CLASSES:
         logits, copy = filled(classes)
         tried = next(tiles for limit, tiles in TILES.items() if classes <= limit)

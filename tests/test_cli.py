@@ -166,6 +166,46 @@ def test_a_saved_classifier_scores_with_its_own_threshold_unless_told(files, tmp
     assert "a saved classifier's" in " ".join(slova_cli("score", "--help").split())
 
 
+NAMES = ("ash", 'elm, "wych"', "Eiche\nö", "100 %")
+
+
+@pytest.fixture
+def named(files, tmp_path):
+    """A saved classifier with names and a threshold."""
+    torch = pytest.importorskip("torch")
+    scorer = Scorer.load(files / "map.slova")
+    slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, names=NAMES, reject=0.5).save(tmp_path / "model.slova")
+    return tmp_path / "model.slova"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+def test_the_labels_of_a_classifier_with_names_are_names(files, named, tmp_path, suffix):
+    out = tmp_path / f"out.{suffix}"
+    report = json.loads(
+        slova_cli("score", files / "test.npz", "--map", named, "-o", out, "--batch-size", 999, "--json")
+    )
+    expected = Scorer.load(named).predict(sample(3000, 1)[0], reject=0.5)
+    if suffix == "csv":
+        with open(out, newline="", encoding="utf-8") as file:
+            found = list(csv.DictReader(file))
+        found = {name: np.array([row[name] for row in found]) for name in found[0]}
+    else:
+        found = columns(out)
+    labels = [(*NAMES, "-1")[label] for label in expected.label]  # -1 finds the last one
+    assert found["label"].tolist() == labels
+    assert report["rejected"] == labels.count("-1") > 0
+    np.testing.assert_array_equal(found["confidence"].astype(np.float32), expected.confidence)
+
+
+def test_a_class_that_is_called_as_none_is_written_is_refused(files, tmp_path):
+    torch = pytest.importorskip("torch")
+    scorer, model, out = Scorer.load(files / "map.slova"), tmp_path / "model.slova", tmp_path / "out.csv"
+    slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, names=["-1", "0", "1", "2"]).save(model)
+    result = CliRunner().invoke(main, ["score", str(files / "test.npz"), "--map", str(model), "-o", str(out)])
+    assert (result.exit_code, out.exists()) == (2, False)
+    assert "a class is called '-1', which is NONE in a file" in result.stderr
+
+
 @pytest.mark.parametrize("size", ["400", "5000"])
 def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
     command = ("metrics", files / "test.npz", "--map", files / "map.slova", "--json", "--batch-size", size)

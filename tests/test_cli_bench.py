@@ -56,6 +56,10 @@ def test_seeds_are_a_count_or_a_list(folder, text, wanted):
         (["odd"], "no experiment is called 'odd'; there are ablation"),
         (["ood", "--on", "imagenet"], "nothing can be trained on 'imagenet'; there are digits"),
         (["ood", "--preset", "best"], "no preset is called 'best'; there are fair, paper"),
+        (
+            ["shift", "--on", "cifar10", "--embedded", "--preset", "paper"],
+            "the stored answers are of networks of the fair preset: leave --embedded or --preset out",
+        ),
         (["ood", "--device", "tpu"], "there is no tpu device here; --device cpu runs everywhere"),
         (["ood", "--minutes", "0"], "Invalid value for '--minutes'"),
     ],

@@ -12,6 +12,7 @@ import pytest
 import slova
 
 SOURCE = Path(slova.__file__).parent
+ROOT = Path(__file__).parents[1]
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
     ["backend", "backend_torch"],
@@ -74,6 +75,15 @@ def test_statistics_never_import_torch():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_file_is_called_after_nothing(path):
     assert path.stem not in {"utils", "helpers", "common", "misc"}
+
+
+SCRIPTS = sorted(path for folder in ("benchmarks", "docs", "examples") for path in (ROOT / folder).glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_use_only_what_is_public(path):
+    ours = {name for name in imports(path) if name.startswith("slova.")}
+    assert [name for name in ours if any(part.startswith("_") for part in name.split("."))] == []
 
 
 def run(code: str) -> str:

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import slova
+from slova.bench.networks import digits_net, resnet20
 from slova.calibration import DistanceCalibration
 from slova.heads import log_softmax, read_softmax
 from slova.metrics import ece
@@ -68,6 +69,46 @@ def test_the_last_module_of_each_resolution_is_looked_at(network, tempered):
     assert resolutions(network, pictures(4)[0]) == tempered.layers == ("1", "4")
     with pytest.raises(ValueError, match="name the layers"):
         resolutions(nn.Sequential(nn.Linear(3, 2)), torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize(("network", "side", "wanted"), [(resnet20, 32, ("6", "9", "12")), (digits_net, 8, ("3", "4"))])
+def test_the_layers_of_the_comparisons_networks_are_the_last_blocks(network, side, wanted):
+    images = torch.rand(2, 3 if side == 32 else 1, side, side)
+    assert resolutions(network(10), images) == wanted
+    inside = tuple(f"0.network.{name}" for name in wanted)
+    assert resolutions(nn.Sequential(Mirrored(network(10))), images) == inside
+
+
+@pytest.mark.parametrize("pool", [nn.AvgPool2d(2), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(2), nn.AdaptiveMaxPool2d(2)])
+def test_what_only_pools_a_layer_is_no_layer(pool):
+    conv, other = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 3, 1)
+    for last in (pool, nn.Sequential(pool, nn.Identity())):
+        assert resolutions(nn.Sequential(conv, last), torch.rand(2, 1, 4, 4)) == ("0",)
+        assert resolutions(nn.Sequential(conv, last, other), torch.rand(2, 1, 4, 4)) == ("0", "2")
+    with pytest.raises(ValueError, match="name the layers"):
+        resolutions(nn.Sequential(pool), torch.rand(2, 1, 4, 4))
+
+
+class Shared(nn.Module):
+    """One activation for layers of two resolutions, and for the features."""
+
+    def __init__(self, *, features):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 5, 3, stride=2, padding=1)
+        self.last, self.relu, self.features = nn.Linear(80, CLASSES), nn.ReLU(), features
+
+    def forward(self, images):
+        features = self.relu(self.second(self.relu(self.first(images)))).flatten(1)
+        return self.last(self.relu(features) if self.features else features)
+
+
+@pytest.mark.parametrize(("features", "wanted"), [(False, ("first", "relu")), (True, ("first", "second"))])
+def test_a_module_of_several_places_stands_where_it_was_passed_last(features, wanted):
+    images, _ = pictures(4)
+    network = Shared(features=features)
+    assert resolutions(network, images) == wanted
+    found = Tempered.untuned(network, images)
+    assert [len(found.mean0), len(found.mean1)] == [3, 5]
 
 
 def test_validation_images_are_at_log_2_and_others_further_away(tempered):

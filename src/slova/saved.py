@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from slova import artifact
+from slova.backend import Array
+from slova.heads import NONE
 from slova.scorer import Scorer
 
-__all__ = ["Saved", "load_saved"]
+__all__ = ["Saved", "load_saved", "texts"]
 
 
 class Saved(NamedTuple):
@@ -28,3 +33,12 @@ def load_saved(path: str | Path) -> Saved:
         return Saved(Scorer.unpacked(tensors, meta), float(meta.get("reject") or 0.0), called)
     except (KeyError, AttributeError, TypeError) as error:
         raise artifact.ArtifactError(f"{path} is damaged: its content is not that of a scorer ({error})") from error
+
+
+def texts(names: Sequence[str], classes: int) -> Array:
+    """What stands in a file for each label of so many classes: its name at its place, and "-1" for NONE at the end."""
+    if len(names) != classes:
+        raise ValueError(f"got {len(names)} names for {classes} classes")
+    if str(NONE) in names:
+        raise ValueError(f"a class is called {str(NONE)!r}, which is NONE in a file: call it something else")
+    return np.array([*names, str(NONE)])  # NONE = -1 finds the last one

@@ -31,6 +31,7 @@ __all__ = ["Home", "Mirrored", "Tempered", "resolutions"]
 
 CLEAN = 6.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
+POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
 
@@ -147,19 +148,25 @@ class Tempered(nn.Module):
 
 
 def resolutions(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
-    """The last module of each resolution that images pass in the network, by name; a single pixel is none."""
-    last: dict[tuple[int, ...], str] = {}
+    """The last module of each resolution that images pass in the network, by name; a single pixel is none, and what
+    only pools another layer is no layer. A module that is passed several times has the resolution of the last, which
+    is what `Tempered` sees of it."""
+    sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last pass
+    pooled: Any = None
 
     def note(name: str, output: Any) -> None:
-        if isinstance(output, Tensor) and output.ndim == 4 and output.shape[-2:].numel() > 1:
-            last[tuple(output.shape[-2:])] = name
+        nonlocal pooled
+        pooled = output if isinstance(modules[name], POOLS) else pooled
+        sizes.pop(name, None)
+        if isinstance(output, Tensor) and output.ndim == 4 and output is not pooled and output.shape[-2:].numel() > 1:
+            sizes[name] = tuple(output.shape[-2:])
 
     modules = {name: module for name, module in network.named_modules() if name}
     with _hooked(modules, note), evaluating(network):
         network(*inputs, **named)
-    if not last:
+    if not sizes:
         raise ValueError("no layer of this network gives (N, C, H, W): name the layers to look at")
-    return tuple(last.values())
+    return tuple({size: name for name, size in sizes.items()}.values())
 
 
 class _Said(NamedTuple):

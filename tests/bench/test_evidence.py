@@ -43,6 +43,12 @@ def test_what_is_left_out_is_said_and_the_kind_of_what_is_not(tmp_path):
     assert [row[0].text for row in runs.make(evidence, {}).rows] == ["ood, embedded", "shift"]
 
 
+def test_only_rows_of_a_quick_run_are_marked(tmp_path):
+    evidence = filled(tmp_path, "shift-digits-quick", "shift-svhn", "ood-digits-embedded", "ood-digits-quick")
+    assert [evidence.mark("shift", on) for on in ("digits", "svhn", "")] == [" (quick)", "", " (quick)"]
+    assert evidence.mark("ood", "digits") == evidence.mark("ood", "") == evidence.mark("plane", "digits") == ""
+
+
 def test_a_name_has_three_parts():
     assert parts("shift-cifar10-quick") == ("shift", "cifar10", "-quick")
     assert parts("own") == ("own", "", "")

@@ -259,8 +259,9 @@ def test_calibration_by_distance_sees_validation_images_alone_and_keeps_every_an
     adapted = slova_distance.adapt(network.eval(), SimpleNamespace(validation=split))
     images = split.images.float() / 255
     with torch.no_grad():
-        assert torch.equal(adapted(images).argmax(1), network(images).argmax(1))
-    assert adapted[0].layers == ("3", "4", "5")
+        found, answers = adapted(images), network(images).argmax(1, keepdim=True)
+    assert (found.amax(1) - found.gather(1, answers)[:, 0]).max() < 1e-6, "untrained, it makes little of its logits"
+    assert adapted[0].layers == ("3", "4")
     assert methods()["slova_distance_ensemble"].adapt is slova_distance.adapt
 
 

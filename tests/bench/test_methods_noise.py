@@ -96,6 +96,29 @@ def test_the_attack_leaves_network_statistics_mode_and_gradients_as_they_were(tr
     assert network.training == network.network[2].training == training
 
 
+class Failing(torch.nn.Module):
+    """A network that goes wrong in the midst of an attack; its norm stays in evaluation mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.last, self.left = torch.nn.BatchNorm2d(1).eval(), torch.nn.Linear(64, 10), 3
+
+    def forward(self, images):
+        self.left -= 1
+        if not self.left:
+            raise RuntimeError("out of memory")
+        return self.last(self.norm(images).flatten(1))
+
+
+def test_an_attack_that_fails_leaves_modes_and_gradients_as_they_were():
+    network = Failing()
+    with pytest.raises(RuntimeError, match="out of memory"):
+        acet.attack(network, torch.rand(4, 1, 8, 8), 5)
+    assert (network.training, network.last.training, network.norm.training) == (True, True, False)
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    assert torch.is_grad_enabled()
+
+
 @pytest.mark.parametrize(("name", "steps"), [("acet", 40), ("acet_short", 8)])
 def test_acet_trains_on_the_attacked_noise_in_one_batch_with_the_images(name, steps):
     network = Watched(built(name)[0])

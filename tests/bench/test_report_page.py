@@ -142,6 +142,18 @@ def test_rows_without_histograms_say_what_the_slider_lacks(made_results, tmp_pat
     assert "run slova bench run shift --on digits" in panel["notices"][0]
 
 
+def test_what_is_of_a_quick_run_says_so(made_results, tmp_path):
+    (tmp_path / "shift-digits.csv").write_bytes((made_results / "shift-digits.csv").read_bytes())
+    (tmp_path / "ood-digits-quick.csv").write_bytes((made_results / "ood-digits.csv").read_bytes())
+    data = comparison(Evidence.read(tmp_path)).data
+    headings = {panel["experiment"]: panel["heading"] for panel in data["panels"]}
+    assert (headings["shift"], headings["ood"]) == ("Shifted data: Digits", "Out-of-distribution data: Digits (quick)")
+    assert {table["title"].endswith(" (quick)") for table in data["tables"] if table["experiment"] == "ood"} == {True}
+    overview, *others = [table for table in data["tables"] if table["experiment"] != "ood"]
+    assert {column.get("group") for column in overview["columns"]} >= {"clean", "foreign (quick)"}
+    assert not any("(quick)" in table["title"] for table in (overview, *others))
+
+
 def test_scores_have_no_reject_slider(page):
     """Their histograms would be softmax's."""
     panel = next(panel for panel in page.data["panels"] if panel["id"] == "ood-digits")

@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "results.md"
 CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
 
 
-def filled(folder: Path, *, reverse: bool = False) -> Evidence:
+def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> Evidence:
     """Rows of three methods under shift."""
     folder.mkdir(exist_ok=True)
     generator, rows = np.random.default_rng(0), []
@@ -30,7 +30,7 @@ def filled(folder: Path, *, reverse: bool = False) -> Evidence:
             cell = CELL._replace(method=method, shift=shift, level=float(level))
             metrics = ("accuracy", "ece", "nll", "brier", "mmc")
             rows += [Row.of(cell, metric, generator.uniform()) for metric in metrics]
-    path = folder / "shift-cifar10.csv"
+    path = folder / f"shift-cifar10{kind}.csv"
     path.write_text(
         "\n".join(",".join(map(str, row)) for row in (Row._fields, *(rows[::-1] if reverse else rows))) + "\n"
     )
@@ -91,6 +91,20 @@ def test_the_same_rows_give_the_same_bytes_and_no_folder_is_named(tmp_path):
     assert results_page(one, None, {}) == results_page(other, None, {})
     assert str(tmp_path) not in results_page(one, None, {})
     assert not re.search(r"/(home|tmp|work|root)/", PAGE.read_text(encoding="utf-8"))
+
+
+def test_what_is_of_a_quick_run_says_so(tmp_path):
+    usual = results_page(filled(tmp_path / "usual"), None, {})
+    quick = results_page(filled(tmp_path / "quick", kind="-quick"), None, {})
+    assert "(quick)" not in usual
+    assert "### CIFAR-10: quartiles over shifts (quick)" in quick
+    assert "(#cifar-10-ranks-under-shift-quick)" in quick
+    assert "### CIFAR-10: what each step adds (quick)" in quick, "its rows are those of shift"
+    heads = re.findall(r"^### CIFAR-10: .*$", quick, flags=re.MULTILINE)
+    assert all(head.endswith(" (quick)") for head in heads)
+    claims = [line for line in quick.splitlines() if "| CIFAR-10" in line and "reproduced |" in line]
+    assert claims
+    assert all("| CIFAR-10 (quick) |" in line for line in claims)
 
 
 def test_stale_rows_are_called_stale_and_why(tmp_path):

@@ -29,6 +29,7 @@ def plan(folder, **changes) -> Plan:
         ({"methods": ("softmax", "nonsense")}, "no method is called nonsense; there are acet, "),
         ({"on": "mars"}, "nothing can be trained on 'mars'; there are digits, cifar10"),
         ({"preset": "unfair"}, "no preset is called 'unfair'; there are fair, paper"),
+        ({"preset": "paper", "embedded": True}, "the stored answers are of networks of the fair preset: leave"),
         ({"device": "cuda:99"}, "there is no cuda:99 device here"),
         ({"device": "banana"}, "there is no banana device here"),
     ],

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import slova
+import slova.engines
 from slova.cli import main
 from slova.scorer import Scorer
 
@@ -50,6 +52,22 @@ def test_scores_are_those_of_the_library(rows, scorer, map_file, tmp_path, worke
     np.testing.assert_array_equal(found["confidence"].to_numpy(), wanted.confidence)
     rejected = int((wanted.label == -1).sum())
     assert report == {"output": str(out), "rows": 6000, "reject": reject, "rejected": rejected}
+
+
+def test_the_labels_of_a_classifier_with_names_are_names(rows, scorer, tmp_path):
+    torch = pytest.importorskip("torch")
+    names, model, out = ("ash", "elm", "oak", "yew"), tmp_path / "model.slova", tmp_path / "out"
+    slova.Classifier(torch.nn.Linear(2, 4), scorer, names=names, reject=0.5).save(model)
+    report = said("score", rows.folder, "--map", model, "-o", out, "--engine", "local", "--workers", 1)
+    labels = [(*names, "-1")[label] for label in scorer.predict(rows.logits, reject=0.5).label]
+    assert pq.read_table(out)["label"].to_pylist() == labels
+    assert report["rejected"] == labels.count("-1") > 0
+
+
+def test_as_many_names_as_classes_are_wanted(rows, scorer, tmp_path):
+    with pytest.raises(ValueError, match="got 2 names for 4 classes"):
+        slova.engines.score(rows.folder, tmp_path / "out", scorer, names=("ash", "elm"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_answers_are_replaced_only_if_asked_for(rows, map_file, tmp_path):

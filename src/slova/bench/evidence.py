@@ -62,6 +62,11 @@ class Evidence:
         """The data sets that networks of this experiment were trained on (`cifar10`), whatever the kind of its file."""
         return tuple(on for name, on, _ in map(parts, self.names) if name == experiment)
 
+    def mark(self, experiment: str, on: str) -> str:
+        """What to add to a title: that the rows are of a quick run; with no training set, that some are."""
+        kinds = {kind for name, where, kind in map(parts, self.names) if name == experiment and on in ("", where)}
+        return f" ({QUICK[1:]})" if QUICK in kinds else ""
+
     def rows(self, experiment: str, on: str) -> list[Row]:
         """Those of one experiment on one training set, of an interrupted run too."""
         name = self._name(experiment, on)

@@ -104,7 +104,8 @@ def _tables(evidence: Evidence) -> Iterator[Exhibit]:
         for on in maker.sets(evidence):
             with contextlib.suppress(MissingRowsError):
                 body = "\n\n".join(_shown(table) for table in maker.make(evidence, on))
-                yield Exhibit(maker.title, on, maker.answers, maker.experiment, body)
+                title = maker.title + maker.mark(evidence, on)
+                yield Exhibit(title, on, maker.answers, maker.experiment, body)
 
 
 def _drawn(evidence: Evidence, folder: Path) -> Iterator[Exhibit]:
@@ -112,7 +113,8 @@ def _drawn(evidence: Evidence, folder: Path) -> Iterator[Exhibit]:
         name = f"{_file(drawing, on)}.svg"
         if (folder / name).exists():
             body = f"![{plain(drawing.title)}]({folder.name}/{name})\n\n*{plain(drawing.caption)}*"
-            yield Exhibit(drawing.title, on, drawing.answers, drawing.experiment, body)
+            title = drawing.title + evidence.mark(drawing.experiment, on)
+            yield Exhibit(title, on, drawing.answers, drawing.experiment, body)
 
 
 def _drawings(evidence: Evidence) -> Iterator[tuple[Drawing, str]]:

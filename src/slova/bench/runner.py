@@ -64,6 +64,8 @@ class Plan:
         if self.experiment not in known:
             raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
         setting(self.on)
+        if self.embedded and self.preset == "paper":
+            raise ValueError("the stored answers are of networks of the fair preset: leave --embedded or --preset out")
         chosen = self.chosen()
         for method in chosen if self.embedded else ():
             for seed in self.seeds:

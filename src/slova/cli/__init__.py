@@ -91,7 +91,8 @@ def fit(**options: Any) -> None:
 @batch_size
 @as_json
 def score(**options: Any) -> None:
-    """Turn LOGITS into label, confidence, P(none) and P(several). Labels are numbers, also of a classifier with names.
+    """Turn LOGITS into label, confidence, P(none) and P(several). Labels are numbers, or the names that a saved
+    classifier has for them; -1 is none of the classes.
 
     Example: slova score test.npz --map map.slova --risk 0.05 -o out.parquet
     """

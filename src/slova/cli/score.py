@@ -19,7 +19,7 @@ from slova.engines.files import score
 from slova.engines.pieces import Parquet
 from slova.engines.running import opened
 from slova.heads import NONE
-from slova.scorer import Scorer
+from slova.saved import Saved, texts
 from slova.tables import Table, created
 
 __all__ = ["ScoreOptions", "run"]
@@ -48,30 +48,40 @@ def run(options: ScoreOptions) -> None:
         check_output(options.output, options.logits, options.map_file)
     saved = load(options.map_file)
     reject = threshold(saved, {name: getattr(options, name) for name in ("reject", "risk", "coverage")})
-    rows, rejected = (_score if options.engine is None else _score_on_engine)(saved.scorer, reject, options)
+    rows, rejected = (_score if options.engine is None else _score_on_engine)(saved, reject, options)
     if options.as_json:
         print_json({"output": str(options.output), "rows": rows, "reject": reject, "rejected": rejected})
     else:
         click.echo(f"{rows:,} rows, {rejected:,} of them rejected (confidence below {reject:.6g})", err=True)
 
 
-def _score(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, int]:
+def _score(saved: Saved, reject: float, options: ScoreOptions) -> tuple[int, int]:
     """How many rows were written, and how many of them rejected."""
     rows = rejected = 0
-    blocks = Table(options.logits, size=options.size).blocks(classes=scorer.classes)
+    called = None if saved.names is None else texts(saved.names, saved.scorer.classes)
+    blocks = Table(options.logits, size=options.size).blocks(classes=saved.scorer.classes)
     with created(options.output) as write:
         for block in tracked(blocks, "scoring"):
-            prediction = scorer.predict(block.logits, reject=reject)
-            write({name: np.asarray(column) for name, column in prediction._asdict().items()})
+            prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
+            answers = prediction if called is None else prediction._replace(label=called[prediction.label])
+            write({name: np.asarray(column) for name, column in answers._asdict().items()})
     return rows, rejected
 
 
-def _score_on_engine(scorer: Scorer, reject: float, options: ScoreOptions) -> tuple[int, int]:
+def _score_on_engine(saved: Saved, reject: float, options: ScoreOptions) -> tuple[int, int]:
     if options.engine is None or str(options.output) == "-":
         raise click.UsageError("an --engine writes a folder of parquet files: name it with -o")
     table = Parquet.of(options.logits, size=options.size)
     check_folder(options.output, overwrite=options.overwrite, inputs=table.files)
     with opened(options.engine, options.workers) as engine:
-        scored = score(table, options.output, scorer, reject=reject, overwrite=options.overwrite, engine=engine)
+        scored = score(
+            table,
+            options.output,
+            saved.scorer,
+            reject=reject,
+            names=saved.names,
+            overwrite=options.overwrite,
+            engine=engine,
+        )
     return scored.rows, scored.rejected

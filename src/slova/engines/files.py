@@ -11,12 +11,13 @@ the order of their names hold all rows in the order of the source.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from slova.backend import Array
 from slova.engines.batches import score_batch
 from slova.engines.commit import check_folder, committed, write_part
 from slova.engines.fitting import Plan, fitted
@@ -25,7 +26,9 @@ from slova.engines.pieces import Parquet, Piece, Source
 from slova.engines.rows import Pieces, Rows, check_classes
 from slova.engines.running import EngineError, Run, opened, results
 from slova.heads import NONE
+from slova.saved import texts
 from slova.scorer import Scorer
+from slova.tables.parquet import pyarrow
 
 __all__ = ["Scored", "fit", "metrics", "rows_of", "score"]
 
@@ -44,17 +47,20 @@ def score(
     scorer: Scorer,
     *,
     reject: float = 0.0,
+    names: Sequence[str] | None = None,
     overwrite: bool = False,
     engine: str | Run = "local",
 ) -> Scored:
     """Write a folder of parquet parts with label, confidence, none and several in place of the logits, beside all other
-    columns. It appears whole or not at all; one that is there is replaced only with `overwrite`."""
+    columns; with class names given the labels are names, and "-1" for NONE. It appears whole or not at all; one that is
+    there is replaced only with `overwrite`."""
+    called = None if names is None else texts(names, scorer.classes)
     output, table = Path(output), source if isinstance(source, Parquet) else Parquet.of(source)
     check_folder(output, overwrite=overwrite, inputs=table.files)
     items = list(enumerate(table.pieces))
     with committed(output, len(items), overwrite=overwrite) as staging, _running(engine) as run:
         check_classes(Pieces(table.pieces, table.classes, run), scorer)
-        task = _Task(replace(scorer, validation=None), reject, staging.absolute())
+        task = _Task(replace(scorer, validation=None), reject, called, staging.absolute())
         counts = list(results(run, task, items))
         rows, rejected = sum(count[0] for count in counts), sum(count[1] for count in counts)
         if rows != table.rows:
@@ -106,6 +112,7 @@ class _Task:
 
     scorer: Scorer
     reject: float
+    called: Array | None
     staging: Path
 
     def __call__(self, item: tuple[int, Piece]) -> tuple[int, int]:
@@ -119,4 +126,9 @@ class _Task:
             scored = score_batch(batch, self.scorer, reject=self.reject, place=place)
             label = scored.column("label").to_numpy()
             counts[0], counts[1] = counts[0] + len(label), counts[1] + int((label == NONE).sum())
-            yield scored
+            yield scored if self.called is None else _named(scored, self.called[label])
+
+
+def _named(batch: Any, labels: Array) -> Any:
+    """The batch with these labels."""
+    return batch.set_column(batch.schema.get_field_index("label"), "label", pyarrow().array(labels))

@@ -16,7 +16,7 @@ from slova.extreme.readout import check, finish
 from slova.scorer import Scorer, check_reject
 from slova.top import top_slova
 
-__all__ = ["Answer", "score"]
+__all__ = ["Answer", "numbers_of", "score"]
 
 HALF_AND_SINGLE = (torch.float16, torch.bfloat16, torch.float32)
 
@@ -56,19 +56,20 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
     check(scorer, logits.shape[-1])
     check_reject(reject)
     rows = logits.reshape(-1, logits.shape[-1]).contiguous()
-    maps = (_numbers(scorer.map, rows), _numbers(scorer.none_map, rows))
+    maps = (numbers_of(scorer.map, rows.device), numbers_of(scorer.none_map, rows.device))
     affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))
     answers = score_rows(rows, maps, affine, float(reject), tile_for(scorer.classes))
     return Answer(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
 
 
-def _numbers(map: Map | None, rows: Tensor) -> Tensor:
-    """The exponents of a map, those after the first less the first, above its weights."""
+def numbers_of(map: Map | None, device: torch.device) -> Tensor:
+    """An exponential map as `slova.extreme.kernels.score_rows` wants it (2, terms): its exponents, those after the
+    first less the first, above its weights; without a map there are no terms."""
     if map is None:
-        return torch.empty(2, 0, device=rows.device)
+        return torch.empty(2, 0, device=device)
     assert isinstance(map, ExponentialCalibration)
     excess = map.exponents - np.append(0.0, np.repeat(map.exponents[0], len(map.exponents) - 1))
-    return _sent(np.stack([excess, map.weights]).tobytes(), rows.device)
+    return _sent(np.stack([excess, map.weights]).tobytes(), device)
 
 
 @lru_cache(64)

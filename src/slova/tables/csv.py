@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def to_stdout() -> Iterator[Callable[[Columns], None]]:
 
 
 def _writer(file: IO[str]) -> Callable[[Columns], None]:
-    """Numbers with as many digits as it takes to read the same number back."""
+    """Numbers with as many digits as it takes to read the same number back, and text in quotes where it needs them."""
     header = False
 
     def write(columns: Columns) -> None:
@@ -118,11 +118,21 @@ def _writer(file: IO[str]) -> Callable[[Columns], None]:
             header = True
         row = ",".join(_digits(column) for column in columns.values()) + "\n"
         file.write(
-            "".join(row % values for values in zip(*(column.tolist() for column in columns.values()), strict=True))
+            "".join(row % values for values in zip(*(_values(column) for column in columns.values()), strict=True))
         )
 
     return write
 
 
+def _values(column: Array) -> list[Any]:
+    return [_quoted(text) for text in column.tolist()] if column.dtype.kind == "U" else column.tolist()
+
+
+def _quoted(text: str) -> str:
+    return '"{}"'.format(text.replace('"', '""')) if any(mark in text for mark in ',"\r\n') else text
+
+
 def _digits(column: Array) -> str:
+    if column.dtype.kind == "U":
+        return "%s"
     return "%d" if column.dtype.kind in "iu" else "%.9g" if column.dtype.itemsize <= 4 else "%.17g"

@@ -4,12 +4,15 @@ An attack costs as much as its 40 steps, so only a quarter as many noise images 
 on; they weigh as much together as all of CEDA's.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from slova.batches import evaluating
 from slova.bench.methods import ceda
 from slova.outliers import low_pass
 
@@ -19,27 +22,32 @@ EPSILON, STEPS, SHARE = 0.3, 40, 0.25
 def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
     """Signed gradient ascent on the confidence from a random start, batch norm in inference mode; the best image of
     each row is kept, be it the noise itself."""
-    training, learned = network.training, [weight for weight in network.parameters() if weight.requires_grad]
-    network.eval()
-    for weight in learned:
-        weight.requires_grad_(False)  # a compiled network would compute their gradients with those of the images
     start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
-    images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
-    for _ in range(steps + 1):
-        images = images.detach().requires_grad_()
-        values = ceda.confidence(network(images))
-        (slope,) = torch.autograd.grad(values.sum(), images)
-        better = values.detach() > highest
-        best, highest = (
-            torch.where(better[:, None, None, None], images.detach(), best),
-            torch.maximum(values.detach(), highest),
-        )
-        moved = (images.detach() + EPSILON / steps * slope.sign()).clamp(0, 1)
-        images = torch.clamp(moved, noise - EPSILON, noise + EPSILON)
-    network.train(training)
-    for weight in learned:
-        weight.requires_grad_()
+    with _still(network):
+        images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
+        for _ in range(steps + 1):
+            images = images.detach().requires_grad_()
+            values = ceda.confidence(network(images))
+            (slope,) = torch.autograd.grad(values.sum(), images)
+            better = values.detach() > highest
+            best = torch.where(better[:, None, None, None], images.detach(), best)
+            highest = torch.maximum(values.detach(), highest)
+            moved = (images.detach() + EPSILON / steps * slope.sign()).clamp(0, 1)
+            images = torch.clamp(moved, noise - EPSILON, noise + EPSILON)
     return best
+
+
+@contextmanager
+def _still(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode, and fixed weights: a compiled network would compute their gradients with those of the images."""
+    learned = [weight for weight in network.parameters() if weight.requires_grad]
+    network.requires_grad_(False)
+    try:
+        with evaluating(network), torch.enable_grad():
+            yield
+    finally:
+        for weight in learned:
+            weight.requires_grad_()
 
 
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, *, steps: int = STEPS) -> Tensor:

@@ -40,7 +40,7 @@ def comparison(evidence: Evidence) -> Page:
         },
         "sets": [{"on": on, "name": display.set_name(on)} for on in _sets(evidence)],
         "experiments": [[name, _title(name)] for name in _experiments(evidence)],
-        "panels": [_panel(found, index, fresh) for found in sources],
+        "panels": [_panel(found, index, fresh) | {"heading": _heading(evidence, found)} for found in sources],
         "tables": list(_tables(evidence)),
         "verdicts": list(Verdict),
         "runs": sheet(runs.make(evidence, fresh)) | {"notes": runs.remarks(evidence, fresh)},
@@ -71,10 +71,13 @@ def _panel(found: Source, index: Mapping[Series, int], fresh: Mapping[str, Seque
     return {
         **content,
         "own": f"{found.on}-test",
-        "heading": f"{content['title']}: {display.set_name(found.on)}",
         "methods": sorted(index[one] for one in set(found.series)),
         "notices": [*_stale(fresh.get(content["id"], ())), *_without_histograms(found)],
     }
+
+
+def _heading(evidence: Evidence, found: Source) -> str:
+    return f"{_title(found.experiment)}: {display.set_name(found.on)}{evidence.mark(found.experiment, found.on)}"
 
 
 def _stale(fresh: Sequence[Freshness]) -> list[str]:
@@ -93,8 +96,9 @@ def _without_histograms(found: Source) -> list[str]:
 def _tables(evidence: Evidence) -> Iterable[dict[str, Any]]:
     for maker in TABLES:
         for on in maker.sets(evidence):
+            mark = maker.mark(evidence, on)
             for content in _sheets(maker, evidence, on):
-                yield content | {"experiment": maker.experiment, "on": on}
+                yield content | {"title": content["title"] + mark, "experiment": maker.experiment, "on": on}
 
 
 def _sheets(maker: TableMaker, evidence: Evidence, on: str) -> list[dict[str, Any]]:

@@ -40,6 +40,10 @@ class TableMaker:
         found = sources.sets(evidence, self.experiment)
         return ((EVERYWHERE,) if found else ()) if self.across else found
 
+    def mark(self, evidence: Evidence, on: str) -> str:
+        """What its title says of the kind of its rows."""
+        return sources.mark(evidence, self.experiment, on)
+
 
 TABLES = (
     TableMaker("overview", "At a glance", "Sec. 4", "shift", overview.make),

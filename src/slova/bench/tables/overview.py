@@ -25,7 +25,8 @@ def make(evidence: Evidence, on: str) -> tuple[Table, ...]:
     """What was not run on foreign sets has no numbers there."""
     rows = evidence.rows("shift", on)
     foreign = evidence.rows("ood", on) if on in evidence.sets("ood") else []
-    parts = [_seeds(rows, foreign), *_clean(rows), *_shifted(rows), *_foreign(foreign, f"{on}-test")]
+    where = f"foreign{evidence.mark('ood', on)}"
+    parts = [_seeds(rows, foreign), *_clean(rows), *_shifted(rows), *_foreign(foreign, f"{on}-test", where)]
     return (methods_table(f"overview-{on}", f"{display.set_name(on)} at a glance", parts),)
 
 
@@ -46,14 +47,14 @@ def _shifted(rows: Sequence[Row]) -> list[Part]:
     return [measured(_column(m, "median"), m, quartiles(rows, m, shifts)[50]) for m in SHIFTED]
 
 
-def _foreign(rows: Sequence[Row], inside: str) -> list[Part]:
+def _foreign(rows: Sequence[Row], inside: str, where: str) -> list[Part]:
     """Means over the foreign sets; the confidence of a method that only scores is another's."""
     outside = [row for row in rows if row.test != inside]
     found = {
         metric: [row for row in outside if row.metric == metric and (metric != "mmc" or row.method not in SCORES)]
         for metric in FOREIGN
     }
-    return [measured(_column(m, "foreign"), m, _means(found[m])) for m in FOREIGN if found[m]]
+    return [measured(_column(m, where), m, _means(found[m])) for m in FOREIGN if found[m]]
 
 
 def _means(rows: Iterable[Row]) -> dict[Name, dict[int, float]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from slova.bench.evidence import Evidence
 from slova.bench.results import Row
 
-__all__ = ["rows", "sets"]
+__all__ = ["mark", "rows", "sets"]
 
 INSTEAD = {"ablation": "shift"}  # the same methods, and others, about the same sets
 
@@ -18,6 +18,15 @@ def sets(evidence: Evidence, experiment: str) -> tuple[str, ...]:
 
 
 def rows(evidence: Evidence, experiment: str, on: str) -> list[Row]:
+    return evidence.rows(_run(evidence, experiment, on), on)
+
+
+def mark(evidence: Evidence, experiment: str, on: str) -> str:
+    """That of the rows, for a title."""
+    return evidence.mark(_run(evidence, experiment, on), on)
+
+
+def _run(evidence: Evidence, experiment: str, on: str) -> str:
+    """The experiment whose rows they are."""
     other = INSTEAD.get(experiment, experiment)
-    run = on in evidence.sets(experiment) or on not in evidence.sets(other)
-    return evidence.rows(experiment if run else other, on)
+    return other if on in evidence.sets(other) and on not in evidence.sets(experiment) else experiment
