@@ -24,7 +24,7 @@ LAYERS = [
     ["batches"],
     ["promise"],
     ["scorer"],
-    ["classifier", "extreme", "multilabel", "retrofit", "saved", "tempered"],
+    ["classifier", "ensemble", "extreme", "multilabel", "retrofit", "saved", "tempered"],
     ["sklearn"],
     ["tables"],
     ["export"],
