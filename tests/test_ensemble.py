@@ -62,6 +62,27 @@ def test_no_members_and_members_of_other_classes_are_refused(ensemble):
         other(torch.zeros(5, CLASSES))
 
 
+def test_one_network_is_not_taken_for_its_layers_and_members_are_networks():
+    with pytest.raises(TypeError, match="wants a list of networks, got one Sequential"):
+        slova.Ensemble(nn.Sequential(layer(0), layer(1)))
+    for wrong in (None, "network.pt", torch.sigmoid):
+        with pytest.raises(TypeError, match=f"want to be of torch.nn.Module, got {type(wrong).__name__}"):
+            slova.Ensemble([layer(0), wrong])
+    assert len(slova.Ensemble(nn.ModuleList([layer(0), layer(1)])).members) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(torch.float64, torch.float64), (torch.float32, torch.float32), (torch.bfloat16, torch.float32)],
+)
+def test_only_half_precision_is_raised(given, said):
+    points = torch.rand(4, CLASSES, dtype=torch.float64).to(given)
+    members = [layer(seed).to(given) for seed in range(2)]
+    found = slova.Ensemble(members)(points)
+    assert found.dtype == said
+    assert torch.equal(found, torch.stack([member(points).to(said) for member in members]).mean(0))
+
+
 def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_path):
     classifier = slova.Classifier.fit(ensemble, inputs())
     points, _ = inputs(seed=1)

@@ -7,8 +7,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from slova import NONE, Classifier, ExponentialCalibration, Scorer, TemperatureScaling
+from slova import NONE, Classifier, Ensemble, ExponentialCalibration, Scorer, TemperatureScaling
 from slova.export import OUTPUTS, ExportError, metadata
+from slova.retrofit import OneVsAll
 
 MAP = ExponentialCalibration([0.5, 3.0], [0.6, 0.3])
 
@@ -49,6 +50,25 @@ def test_a_network_in_training_is_exported_as_it_predicts(suffix, tmp_path):
     found = run(tmp_path / f"model{suffix}", input=images(33, 1).numpy())
     assert_like_predict(found, classifier, images(33, 1))
     assert {NONE} < set(found["label"].tolist())
+
+
+@pytest.mark.parametrize("wrapped", [lambda network: Ensemble([network, network]), OneVsAll])
+def test_the_only_input_of_a_network_that_takes_any_is_called_input(wrapped, tmp_path):
+    classifier = Classifier(wrapped(convolution()).eval(), Scorer(classes=4))
+    classifier.export(tmp_path / "model.onnx", images(5))
+    assert_like_predict(run(tmp_path / "model.onnx", input=images(9, 1).numpy()), classifier, images(9, 1))
+
+
+def test_several_inputs_of_a_network_that_takes_any_are_counted(tmp_path):
+    class Sum(nn.Module):
+        def forward(self, *inputs):
+            return sum(inputs)
+
+    left, right = torch.randn(2, 6, 4)
+    classifier = Classifier(Ensemble([Sum()]), Scorer(classes=4))
+    classifier.export(tmp_path / "model.onnx", (left, right))
+    found = run(tmp_path / "model.onnx", input_0=left.numpy(), input_1=right.numpy())
+    assert_like_predict(found, classifier, (left, right))
 
 
 def test_after_a_fit_no_inputs_are_needed(tmp_path):

@@ -68,6 +68,15 @@ def test_any_map_of_one_probability_calibrates_the_set(calibrate):
     assert set_ece(answers.confidence, answers.sets, targets) < 0.05
 
 
+def test_without_a_map_the_probability_of_the_set_stays_and_the_threshold_is_known(tmp_path):
+    logits, targets = dependent(500)
+    fitted = SetScorer.fit(logits, targets, calibrate=None)
+    assert fitted.map is None
+    np.testing.assert_array_equal(fitted.predict(logits).confidence, SetScorer().predict(logits).confidence)
+    fitted.save(tmp_path / "sets.slova")
+    assert SetScorer.load(tmp_path / "sets.slova").threshold(coverage=0.5) == fitted.threshold(coverage=0.5)
+
+
 def test_torch_logits_give_the_same_answers_as_tensors():
     logits, targets = dependent(2000)
     fitted = SetScorer.fit(torch.tensor(logits), torch.tensor(targets), by_label=True)

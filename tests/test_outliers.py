@@ -221,6 +221,45 @@ def test_real_outliers_are_drawn_from_the_pool_all_over_it(bytes_):
     assert drawn.max() <= 49.001
 
 
+def test_a_pool_may_be_a_numpy_array():
+    pool = np.full((5, 3, 8, 8), 51, np.uint8)
+    pool.flags.writeable = False
+    for given in (pool, pool[::-1], pool / 255):
+        drawn = outliers.drawn_from(given)(images_of((3, 8, 8), 4))
+        torch.testing.assert_close(drawn.float(), torch.full((4, 3, 8, 8), 0.2))
+
+
+@pytest.mark.parametrize(
+    ("pool", "error", "message"),
+    [
+        (torch.full((5, 3, 8, 8), 255.0), ValueError, r"of \[0, 1\], got values from 255 to 255: .* divided by 255"),
+        (np.full((5, 3, 8, 8), np.nan), ValueError, r"of \[0, 1\], got values from nan to nan"),
+        (torch.zeros(5, 3, 8, 8, dtype=torch.long), ValueError, "want to be floats .* got torch.int64"),
+        (torch.zeros(0, 3, 8, 8), ValueError, r"at least one image, as \(M, C, H, W\), got \(0, 3, 8, 8\)"),
+        (torch.zeros(3, 8, 8), ValueError, r"at least one image, as \(M, C, H, W\), got \(3, 8, 8\)"),
+        ([torch.zeros(3, 8, 8)], TypeError, "a tensor or a numpy array, got list"),
+    ],
+)
+def test_a_pool_is_looked_through_before_anything_is_drawn(pool, error, message):
+    with pytest.raises(error, match=message):
+        outliers.drawn_from(pool)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [(lambda images: images[:2], r"\(2, 3, 8, 8\)"), (outliers.drawn_from(images_of((3, 4, 4))), r"\(4, 3, 4, 4\)")],
+)
+def test_a_kind_that_makes_fewer_images_or_others_is_refused(kind, made):
+    with pytest.raises(ValueError, match=rf"of the same shape, but .* made {made} from \(4, 3, 8, 8\)"):
+        outliers.with_outliers(images_of((3, 8, 8), 8), torch.arange(8), kinds=[kind])
+
+
+@pytest.mark.parametrize("share", [-0.5, float("nan"), float("inf")])
+def test_a_share_is_a_number_from_zero_on(share):
+    with pytest.raises(ValueError, match=f"share must be finite and not negative, got {share}"):
+        outliers.with_outliers(images_of((3, 8, 8), 4), torch.arange(4), share=share)
+
+
 def test_bytes_are_refused():
     with pytest.raises(ValueError, match=r"images want to be floats .* got torch.uint8"):
         outliers.with_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))

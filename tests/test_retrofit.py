@@ -12,7 +12,7 @@ from slova.bench.predictions import StoredBench, embedded
 from slova.calibration import AffineCalibration
 from slova.heads import NONE, log_ova, log_softmax, read_softmax
 from slova.metrics import ece
-from slova.retrofit import OneVsAll, features_of, log_odds, refit
+from slova.retrofit import NotConvergedWarning, OneVsAll, features_of, log_odds, refit
 
 
 def some_logits(rows=200, classes=6, spread=4.0, seed=0):
@@ -150,6 +150,61 @@ def test_none_rows_teach_the_new_layer_to_say_none():
 def test_what_cannot_be_refitted_is_an_error(last, shape, message):
     with pytest.raises(ValueError, match=message):
         refit(last, torch.zeros(shape), torch.zeros(4, dtype=torch.long))
+
+
+def rows_with(value, count=900):
+    features, labels = blobs()
+    features[1:3, 2] = value
+    return features[:count], labels[:count]
+
+
+@pytest.mark.parametrize(
+    ("given", "decay", "message"),
+    [
+        (rows_with(float("nan")), 1e-3, "finite, and 2 of 900 rows hold NaN or infinity"),
+        (rows_with(float("inf")), 1e-3, "finite, and 2 of 900 rows hold NaN or infinity"),
+        (blobs(), -1.0, "decay must be finite and not negative, got -1.0"),
+        (blobs(), float("nan"), "decay must be finite and not negative, got nan"),
+        (rows_with(0.0, count=0), 1e-3, r"at least one row, got \(0,\)"),
+        ((torch.zeros(4, 5), torch.zeros(4, 1, dtype=torch.long)), 1e-3, r"shape \(N,\) .*, got \(4, 1\)"),
+    ],
+)
+def test_what_would_give_weights_that_are_no_numbers_is_an_error(given, decay, message):
+    with pytest.raises(ValueError, match=message):
+        refit(nn.Linear(5, 3), *given, decay=decay)
+    with pytest.raises(TypeError, match="tensors or numpy arrays, got list and Tensor"):
+        refit(nn.Linear(5, 3), [[0.0] * 5], torch.zeros(1, dtype=torch.long))
+
+
+def test_numpy_arrays_are_taken_for_tensors():
+    images, labels = blobs()
+    network = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3))
+    features, truth = features_of(network, network[1], (images, labels))
+    arrays = features_of(network, network[1], (images.double().numpy(), labels.numpy()))
+    assert torch.equal(arrays[0], features)
+    assert torch.equal(arrays[1], truth)
+    found = refit(network[1], features.numpy(), truth.numpy())
+    assert torch.equal(found.weight, refit(network[1], features, truth).weight)
+
+
+@pytest.fixture
+def separable():
+    """Features that differ in their scales, and classes that a plane can tell apart."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(300) % 3
+    features = torch.randn(300, 20, generator=generator)
+    features[torch.arange(300), labels] += 3
+    return features * torch.logspace(0, -2, 20), labels
+
+
+def test_a_layer_that_stopped_before_its_minimum_is_warned_of(separable):
+    features, labels = separable
+    torch.manual_seed(0)
+    last = nn.Linear(20, 3)
+    refit(last, features, labels)  # warnings are errors here
+    for given, decay in ((features, 0.0), (features * 100, 1e-3)):
+        with pytest.warns(NotConvergedWarning, match="scale the features, .* or raise the decay"):
+            refit(last, given, labels, decay=decay)
 
 
 # In the comparison.

@@ -110,6 +110,34 @@ except ImportError as error:
     assert run(code).splitlines() == ["[[0.96, 0.0]]", 'slova.ova_loss needs PyTorch: pip install "slova[torch]"']
 
 
+LATER = ["degrade", "export", "extreme", "multilabel", "outliers", "retrofit", "tempered"]
+
+
+def test_submodules_are_found_when_first_asked_for():
+    code = f"""
+import slova, sys
+names = {LATER}
+print([name for name in names if "slova." + name in sys.modules], set(names) <= set(dir(slova)))
+print([name for name in names if getattr(slova, name).__name__ != "slova." + name])
+"""
+    assert run(code).splitlines() == ["[] True", "[]"]
+
+
+def test_without_torch_submodules_work_or_name_the_missing_extra():
+    code = f"""
+import sys
+sys.modules["torch"] = None
+import slova
+for name in {LATER}:
+    try:
+        getattr(slova, name)
+    except ImportError as error:
+        print(error)
+"""
+    needing = ["degrade", "extreme", "outliers", "retrofit", "tempered"]
+    assert run(code).splitlines() == [f'slova.{name} needs PyTorch: pip install "slova[torch]"' for name in needing]
+
+
 def test_public_names_are_sorted_present_and_documented():
     constants = [name for name in slova.__all__ if name.isupper()]
     others = [name for name in slova.__all__ if not name.isupper()]

@@ -84,7 +84,7 @@ __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-# What needs torch is found when it is first asked for, so that `import slova` stays light.
+# What needs torch, or few need, is found when it is first asked for, so that `import slova` stays light.
 TORCH = {
     "Classifier": "slova.classifier",
     "Ensemble": "slova.ensemble",
@@ -94,13 +94,15 @@ TORCH = {
     "ova_loss": "slova.losses",
     "with_outliers": "slova.outliers",
 }
+MODULES = ("degrade", "export", "extreme", "multilabel", "outliers", "retrofit", "tempered")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in TORCH:
+    if name not in TORCH and name not in MODULES:
         raise AttributeError(f"module 'slova' has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(TORCH[name]), name)
+        module = importlib.import_module(TORCH.get(name, f"slova.{name}"))
+        return module if name in MODULES else getattr(module, name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -108,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *TORCH])
+    return sorted({*globals(), *TORCH, *MODULES})

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from slova import artifact
-from slova.backend import Array
+from slova.backend import NUMPY, Array
 from slova.batches import Batch, as_tensors, batches, count, device_of, evaluating, logits_of, shown
 from slova.calibration import ExponentialCalibration, Map
 from slova.calibration.module import MapModule
@@ -229,6 +229,14 @@ def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:
     """P(exactly one class) is near 1 on most validation rows of a one-vs-all network; softmax leaves the level of the
     logits, and so P, to chance."""
     known = logits[labels != NONE]
+    total = NUMPY.logsumexp(known)
+    if len(known) and total.max() < 1e-4 and np.median(total) > -0.5:  # no trained one-vs-all network is never sure
+        warnings.warn(
+            "the network gives log-probabilities, which are no one-vs-all logits: pass head=read_softmax",
+            SoftmaxNetworkWarning,
+            stacklevel=3,
+        )
+        return
     one = float(np.median(np.exp(log_slova(known)).sum(axis=-1))) if len(known) else 1.0
     if one < 0.1:
         warnings.warn(

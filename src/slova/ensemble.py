@@ -23,17 +23,34 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(nn.Module):
-    """The mean of what its members say of the same inputs, logits or log-probabilities (N, K)."""
+    """The mean of what its members say of the same inputs, logits or log-probabilities (N, K), half precision raised to
+    float32."""
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(members)
-        if not len(self.members):
-            raise ValueError("an ensemble wants at least one network")
+        self.members = nn.ModuleList(_checked(members))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        said = [logits_of(member(*inputs, **named)).float() for member in self.members]
+        said = [_raised(logits_of(member(*inputs, **named))) for member in self.members]
         classes = [logits.shape[-1] for logits in said]
         if len(set(classes)) > 1:
             raise ValueError(f"the members of an ensemble want the same classes, got {', '.join(map(str, classes))}")
         return torch.stack(said).mean(0)
+
+
+def _checked(members: Iterable[nn.Module]) -> list[nn.Module]:
+    if isinstance(members, nn.Module) and not isinstance(
+        members, nn.ModuleList
+    ):  # one may be iterable: over its layers
+        raise TypeError(f"an ensemble wants a list of networks, got one {type(members).__name__}")
+    found = list(members)
+    if not found:
+        raise ValueError("an ensemble wants at least one network")
+    wrong = [type(member).__name__ for member in found if not isinstance(member, nn.Module)]
+    if wrong:
+        raise TypeError(f"the members of an ensemble want to be of torch.nn.Module, got {', '.join(wrong)}")
+    return found
+
+
+def _raised(logits: Tensor) -> Tensor:
+    return logits if logits.dtype == torch.float64 else logits.float()

@@ -105,16 +105,18 @@ class SetScorer:
         targets: Array,
         *,
         by_label: bool = False,
-        calibrate: Callable[[Array, Array], Map] = ExponentialCalibration.fit,
+        calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
     ) -> SetScorer:
         """Fit on validation logits and targets (N, K). The sets stay what they were; with `by_label`, each label is
         calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map
-        of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not."""
+        of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not; None leaves
+        it."""
         logits, wanted = _checked(logits, targets)
         scorer = cls(labels=wanted.shape[1], before=LabelCalibration.fit(logits, targets) if by_label else None)
         moved = scorer.logits(logits)
         right = ((moved >= 0) == wanted).all(axis=1)
-        fitted = calibrate(log_multilabel(moved)[:, None], np.where(right, 0, NONE))
+        log_probs = log_multilabel(moved)[:, None]
+        fitted = None if calibrate is None else calibrate(log_probs, np.where(right, 0, NONE))
         confidence = replace(scorer, map=fitted).predict(logits).confidence.astype(np.float64)
         return replace(scorer, map=fitted, validation=Selection.histogram(confidence, right))
 

@@ -10,12 +10,15 @@ given images, from random numbers of that device alone: nothing waits for the ho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from slova.backend import Array
 from slova.heads import NONE
 from slova.images import check_images, reordered
 
@@ -43,6 +46,8 @@ def with_outliers(
 ) -> tuple[Tensor, Tensor]:
     """The batch with `share` times as many outliers behind it, in equal parts of the kinds (`MIX`), labelled NONE."""
     _check(images, labels)
+    if not 0 <= share < math.inf:
+        raise ValueError(f"share must be finite and not negative, got {share}")
     chosen = MIX if kinds is None else tuple(kinds)
     count = round(share * len(images))
     if not chosen or count < 1:
@@ -65,7 +70,12 @@ def _made(kind: Kind, images: Tensor, rows: Tensor) -> Tensor:
     """Outliers of a kind from these rows of the batch, again from its first where there are too few. A kind that mixes
     images is shown at least four."""
     shown = rows[0] + torch.arange(max(len(rows), FEWEST), device=images.device)
-    return kind(images[shown % len(images)])[: len(rows)]
+    given = images[shown % len(images)]
+    found = kind(given)
+    if found.shape != given.shape:
+        name, shapes = getattr(kind, "__name__", repr(kind)), f"{tuple(found.shape)} from {tuple(given.shape)}"
+        raise ValueError(f"a kind gives as many images as it is given, of the same shape, but {name} made {shapes}")
+    return found[: len(rows)]
 
 
 def low_pass(images: Tensor) -> Tensor:
@@ -118,15 +128,29 @@ def pasted(images: Tensor) -> Tensor:
     return torch.where(above, torch.where(left, images, others[0]), torch.where(left, others[1], others[2]))
 
 
-def drawn_from(pool: Tensor) -> Kind:
-    """Real outliers, where one has some: images drawn at random from a pool (M, C, H, W), which lies on the device of
-    the batch."""
+def drawn_from(pool: Array) -> Kind:
+    """Real outliers, where one has some: images drawn at random from a pool (M, C, H, W), bytes or floats of [0, 1],
+    which lies on the device of the batch. The pool is looked through here, once, so make the kind before the loop."""
+    source = _checked_pool(pool)
 
     def drawn(images: Tensor) -> Tensor:
-        chosen = pool[torch.randint(len(pool), (len(images),), device=images.device)]
+        chosen = source[torch.randint(len(source), (len(images),), device=images.device)]
         return chosen / 255 if chosen.dtype == torch.uint8 else chosen
 
     return drawn
+
+
+def _checked_pool(pool: Array) -> Tensor:
+    found = torch.from_numpy(np.require(pool, requirements=["C", "W"])) if isinstance(pool, np.ndarray) else pool
+    if not isinstance(found, Tensor):
+        raise TypeError(f"a pool wants to be a tensor or a numpy array, got {type(pool).__name__}")
+    if found.ndim != 4 or not found.numel():
+        raise ValueError(f"a pool wants at least one image, as (M, C, H, W), got {tuple(found.shape)}")
+    if found.dtype != torch.uint8:
+        recorded = found.is_cuda and torch.cuda.is_current_stream_capturing()
+        looked_at = not torch.compiler.is_compiling() and not recorded
+        check_images(found, "a pool of 0 to 255 wants to be uint8, or divided by 255", values=looked_at)
+    return found
 
 
 def _between(images: Tensor, low: float, high: float) -> Tensor:

@@ -15,16 +15,22 @@ With training data at hand the last layer can be fitted anew, one-vs-all, on fea
 from __future__ import annotations
 
 import copy
+import math
+import warnings
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from slova.backend import Array, floating
-from slova.batches import batches, evaluating, logits_of
+from slova.batches import as_tensors, batches, evaluating, logits_of
 from slova.losses import ova_loss
 
-__all__ = ["OneVsAll", "features_of", "log_odds", "refit"]
+__all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"]
+
+
+class NotConvergedWarning(UserWarning):
+    """The steps of `refit` ended before the minimum, so the layer depends on where it started."""
 
 
 def log_odds(logits: Array) -> Array:
@@ -62,12 +68,13 @@ class OneVsAll(nn.Module):
 def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size: int = 256) -> tuple[Tensor, Tensor]:
     """What goes into the network's `last` layer (N, D), and the labels (N,), on the host; the source as for
     `Classifier.fit`."""
+    given = as_tensors(source, network)
     seen: list[Tensor] = []
     labels: list[Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].float().cpu()))
     try:
         with evaluating(network):
-            for (inputs, named), truth in batches(source, batch_size, last.weight.device, labelled=True):
+            for (inputs, named), truth in batches(given, batch_size, last.weight.device, labelled=True):
                 network(*inputs, **named)
                 labels.append(truth.cpu())
     finally:
@@ -77,17 +84,18 @@ def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size:
     return torch.cat(seen), torch.cat(labels)
 
 
-def refit(last: nn.Linear, features: Tensor, labels: Tensor, *, decay: float = 1e-3, steps: int = 100) -> nn.Linear:
+def refit(last: nn.Linear, features: Array, labels: Array, *, decay: float = 1e-3, steps: int = 100) -> nn.Linear:
     """A layer like `last` of least mean `ova_loss` plus decay / 2 |weight|^2, found from `last` by L-BFGS.
 
-    K logistic regressions: a convex problem, so neither the start nor a seed decides the answer. NONE labels allowed.
+    K logistic regressions: a convex problem, so where the steps suffice neither the start nor a seed decides the
+    answer; where they do not there is a warning. NONE labels allowed.
     """
     if last.bias is None:
         raise ValueError(f"{last} has no bias, and the level of one-vs-all logits wants one")
-    if features.shape != (len(labels), last.in_features):
-        raise ValueError(f"features {tuple(features.shape)} are not ({len(labels)}, {last.in_features})")
+    if not 0 <= decay < math.inf:
+        raise ValueError(f"decay must be finite and not negative, got {decay}")
     layer = copy.deepcopy(last).cpu().double().requires_grad_(True)
-    inputs, labels = features.detach().cpu().double(), labels.cpu()
+    inputs, labels = _checked(layer, features, labels)
     optimiser = torch.optim.LBFGS(
         layer.parameters(), max_iter=steps, tolerance_grad=1e-6, tolerance_change=1e-12, line_search_fn="strong_wolfe"
     )
@@ -99,4 +107,35 @@ def refit(last: nn.Linear, features: Tensor, labels: Tensor, *, decay: float = 1
         return loss
 
     optimiser.step(closure)  # type: ignore[no-untyped-call]
+    loss = float(closure().detach())  # the line search may have ended elsewhere
+    if not _slope(layer) <= loss:
+        warnings.warn(
+            f"within {steps} steps the layer did not come near its minimum: scale the features, to a standard "
+            "deviation of about one, or raise the decay",
+            NotConvergedWarning,
+            stacklevel=2,
+        )
     return layer.to(last.weight)
+
+
+def _checked(layer: nn.Linear, features: Array, labels: Array) -> tuple[Tensor, Tensor]:
+    """On the host and in the precision of the layer there."""
+    features, labels = as_tensors((features, labels), layer)
+    if not (isinstance(features, Tensor) and isinstance(labels, Tensor)):
+        kinds = f"{type(features).__name__} and {type(labels).__name__}"
+        raise TypeError(f"features and labels want to be tensors or numpy arrays, got {kinds}")
+    if labels.ndim != 1 or not len(labels):
+        raise ValueError(f"labels want shape (N,) with at least one row, got {tuple(labels.shape)}")
+    if features.shape != (len(labels), layer.in_features):
+        raise ValueError(f"features {tuple(features.shape)} are not ({len(labels)}, {layer.in_features})")
+    features = features.detach().to(layer.weight)
+    wrong = int((~features.isfinite()).any(1).sum())
+    if wrong:
+        raise ValueError(f"features must be finite, and {wrong} of {len(features)} rows hold NaN or infinity")
+    return features, labels.cpu()
+
+
+def _slope(layer: nn.Linear) -> float:
+    """By how much the loss would change, were the weights to change by their own size along the gradient: next to
+    nothing at a minimum, and the same however the features are scaled."""
+    return sum(float(part.grad.norm() * part.detach().norm()) for part in layer.parameters() if part.grad is not None)

@@ -7,11 +7,14 @@ is made of its logits.
 How far is measured in a few layers, by the mean of each channel over the image: log(1 + d^2 / channels), with d the
 Mahalanobis distance from the validation images. A row of logits does not know that its image is shifted; these
 distances do. What they mean is learned from validation images, as they are and degraded, by `DistanceCalibration`: two
-numbers a layer and two more. The order of the classes stays as it was.
+numbers a layer and two more. The order of the classes stays as it was, and much further away than all of these images
+all classes are alike.
 """
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,14 +26,16 @@ import torch
 from torch import Tensor, nn
 
 from slova.backend import Array
-from slova.batches import Batch, batches, device_of, evaluating, logits_of
+from slova.batches import Batch, as_tensors, batches, device_of, evaluating, logits_of
 from slova.calibration.distance import DistanceCalibration, sharpened
+from slova.calibration.exponential import SmallValidationWarning
 from slova.degrade import degraded
 
 __all__ = ["Home", "Mirrored", "Tempered", "resolutions"]
 
 CLEAN = 6.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
+ENOUGH = 3  # validation images a channel: with fewer, new images seem further away than those
 POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
@@ -44,9 +49,10 @@ class Mirrored(nn.Module):
         super().__init__()
         self.network = network
 
-    def forward(self, images: Tensor) -> Tensor:
-        other = logits_of(self.network(images.flip(-1)))  # first: who watches the layers sees the last pass
-        return (logits_of(self.network(images)) + other) / 2
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        turned, other = _changed(inputs, named, lambda images: images.flip(-1))
+        mirrored = logits_of(self.network(*turned, **other))  # first: who watches the layers sees the last pass
+        return (logits_of(self.network(*inputs, **named)) + mirrored) / 2
 
 
 class Home(NamedTuple):
@@ -71,6 +77,7 @@ class Tempered(nn.Module):
 
     yes: Tensor
     no: Tensor
+    reach: Tensor
 
     def __init__(self, network: nn.Module, homes: Mapping[str, Home], map: DistanceCalibration) -> None:
         super().__init__()
@@ -80,8 +87,8 @@ class Tempered(nn.Module):
         for number, home in enumerate(homes.values()):
             self.register_buffer(f"mean{number}", torch.as_tensor(home.mean, dtype=torch.float32))
             self.register_buffer(f"whiten{number}", torch.as_tensor(home.whiten, dtype=torch.float32))
-        self.register_buffer("yes", torch.as_tensor(map.yes, dtype=torch.float32))
-        self.register_buffer("no", torch.as_tensor(map.no, dtype=torch.float32))
+        for name in ("yes", "no", "reach"):
+            self.register_buffer(name, torch.as_tensor(getattr(map, name), dtype=torch.float32))
 
     @classmethod
     def fit(
@@ -97,16 +104,18 @@ class Tempered(nn.Module):
         """From labelled validation images, floats of [0, 1], as for `Classifier.fit`; NONE labels allowed. Images come
         first in a tuple, or are the one tensor (N, C, H, W) of a dict.
 
-        `layers` are names of modules, the last of each resolution unless told; a string is one layer.
+        `layers` are names of modules, the last of each resolution unless told; a string is one layer. They give
+        (N, C), (N, C, H, W) or, like those of transformers, (N, tokens, C).
         `degrade(images, seed=0)` makes images worse: for a network whose images are normalised before they reach it, a
         function that undoes that and does it again. An image as it is counts `clean` times as much as one degraded.
         """
         as_is, worse, labels = _asked(
             network,
-            batches(validation, batch_size, device_of(network), labelled=True),
+            batches(as_tensors(validation, network), batch_size, device_of(network), labelled=True),
             _known(network, layers),
             degrade,
         )
+        _warn_if_few(as_is.channels)
         homes = {name: Home.of(channels) for name, channels in as_is.channels.items()}
         logits = np.vstack([as_is.logits, worse.logits])
         distances = np.vstack([_distances(part.channels, homes) for part in (as_is, worse)])
@@ -127,7 +136,7 @@ class Tempered(nn.Module):
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         with _watching(self.network, self.layers) as seen:
             logits = logits_of(self.network(*inputs, **named)).float()
-        log_probs: Tensor = sharpened(logits, self._distances(seen), self.yes, self.no)
+        log_probs: Tensor = sharpened(logits, self._distances(seen), self.yes, self.no, self.reach)
         return log_probs
 
     def distances(self, *inputs: Any, **named: Any) -> Tensor:
@@ -138,7 +147,15 @@ class Tempered(nn.Module):
 
     @property
     def map(self) -> DistanceCalibration:
-        return DistanceCalibration(self.yes.cpu().numpy(), self.no.cpu().numpy())
+        return DistanceCalibration(*(numbers.cpu().numpy() for numbers in (self.yes, self.no, self.reach)))
+
+    def get_extra_state(self) -> Tensor:
+        """Which layers the numbers are of, as bytes: others could have as many channels."""
+        return torch.frombuffer(bytearray(hashlib.sha256("\n".join(self.layers).encode()).digest()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        if not torch.equal(state.cpu(), self.get_extra_state()):
+            raise ValueError(f"the numbers are of other layers than {', '.join(self.layers)}")
 
     def _distances(self, seen: Mapping[str, Tensor]) -> Tensor:
         parts = [(getattr(self, f"mean{n}"), getattr(self, f"whiten{n}")) for n in range(len(self.layers))]
@@ -185,7 +202,9 @@ def _asked(
         for number, ((inputs, named), truth) in enumerate(stream):
             layers = layers or resolutions(network, *inputs, **named)
             as_is.append(_passed(network, layers, inputs, named))
-            worse.append(_passed(network, layers, *_degraded(inputs, named, partial(degrade, seed=number))))
+            worse.append(_passed(network, layers, *_changed(inputs, named, partial(degrade, seed=number))))
+            if truth.shape != (len(as_is[-1].logits),):
+                raise ValueError(f"wanted one label an image, got {tuple(truth.shape)} for {len(as_is[-1].logits)}")
             labels.append(truth.cpu())
     if not labels:
         raise ValueError("there are no images to fit on")
@@ -202,17 +221,35 @@ def _known(network: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
     return chosen
 
 
-def _degraded(inputs: tuple[Any, ...], named: dict[str, Any], degrade: Degrade) -> Batch:
-    """The images made worse, and all else as it is."""
+def _warn_if_few(layers: Mapping[str, Array]) -> None:
+    for name, channels in layers.items():
+        images, width = channels.shape
+        if images < ENOUGH * width:
+            warnings.warn(
+                f"{images} validation images are few for the {width} channels of layer {name}: new images will seem "
+                f"further away than they are; take {ENOUGH * width} or more, or other layers",
+                SmallValidationWarning,
+                stacklevel=3,
+            )
+
+
+def _changed(inputs: tuple[Any, ...], named: dict[str, Any], change: Callable[[Tensor], Tensor]) -> Batch:
+    """With other images, as many, and all else as it is."""
     if inputs:
-        return (degrade(inputs[0]), *inputs[1:]), named
+        return (_as_many(inputs[0], change(inputs[0])), *inputs[1:]), named
     images = [name for name, value in named.items() if isinstance(value, Tensor) and value.ndim == 4]
     if len(images) != 1:
         raise ValueError(
             f"a dict wants one tensor of images (N, C, H, W), got {len(images)} among {', '.join(named)}: "
             "give the images first in a tuple"
         )
-    return inputs, {**named, images[0]: degrade(named[images[0]])}
+    return inputs, {**named, images[0]: _as_many(named[images[0]], change(named[images[0]]))}
+
+
+def _as_many(images: Tensor, others: Tensor) -> Tensor:
+    if len(others) != len(images):
+        raise ValueError(f"{len(images)} images were made into {len(others)}: `degrade` wants to keep their number")
+    return others
 
 
 def _passed(network: nn.Module, layers: Sequence[str], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _Said:
@@ -240,11 +277,15 @@ def _watching(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, T
     """The channels (N, C) of these layers, means over all places, once the network has been passed."""
     seen: dict[str, Tensor] = {}
 
-    def note(name: str, output: Tensor) -> None:
-        seen[name] = output.flatten(2).mean(-1) if output.ndim > 2 else output
+    def note(name: str, output: Any) -> None:
+        if not isinstance(output, Tensor):
+            raise TypeError(f"layer {name} gives no tensor but a {type(output).__name__}: name another layer")
+        seen[name] = output if output.ndim < 3 else output.mean(1) if output.ndim == 3 else output.flatten(2).mean(-1)
 
     with _hooked({name: network.get_submodule(name) for name in layers}, note):
         yield seen
+    if missed := [name for name in layers if name not in seen]:
+        raise ValueError(f"the network does not pass its layer {missed[0]}: name another layer")
 
 
 @contextmanager

@@ -72,6 +72,26 @@ def test_the_floor_is_part_of_the_fit():
     np.testing.assert_allclose(found.no, MAP.no, atol=0.06)
 
 
+def test_within_reach_nothing_changes_and_at_twice_the_reach_all_classes_are_alike():
+    logits, distances = rows_of()
+    bounded = DistanceCalibration([0.9, 0.2, 0.05], [0.4, 0.0, 0.0], reach=[3.0, 3.0])
+    endless = DistanceCalibration(bounded.yes, bounded.no)
+    np.testing.assert_array_equal(bounded(logits, 1.5 * distances), endless(logits, 1.5 * distances))
+    distances[:, 1] = 6.0
+    np.testing.assert_allclose(np.exp(bounded(1e3 * logits, distances)), 0.2, atol=0.003)
+    assert np.exp(endless(1e3 * logits, distances)).max() > 0.99
+
+
+def test_the_reach_of_a_fit_is_its_largest_distance_and_no_less_than_home():
+    logits, distances = rows_of(rows=500)
+    distances[:, 1] = 0
+    found = DistanceCalibration.fit(logits, distances, draw(MAP(logits, distances)))
+    np.testing.assert_allclose(found.reach, [distances[:, 0].max(), np.log(2)])
+    for reach in ([1.0], [1.0, 0.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="a reach of 2 positive numbers"):
+            DistanceCalibration(found.yes, found.no, reach)
+
+
 def test_weights_count_rows_and_none_wants_all_classes_alike():
     logits, distances = rows_of(rows=500)
     labels = draw(MAP(logits, distances))

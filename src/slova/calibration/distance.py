@@ -5,7 +5,8 @@ One-vs-all logits (..., K) with p = sigmoid(logits), and distances (..., D) of t
     log_softmax(a log p - b log(1 - p)),   a = yes[0] - sum_j yes[j] distance_j,   b = no[0] - sum_j no[j] distance_j
 
 the two numbers of beta calibration, which fall with the distances. To be further away can make nothing surer: no number
-is negative, and where a and b end, at a floor, all classes are nearly alike, however large their logits.
+is negative. Nothing was learned beyond the `reach` of the fit, its largest distances: from one and a half times as far
+on, a and b are made smaller, and from twice as far on all classes are nearly alike, however large their logits.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from slova.heads import NONE, log_softmax
 
 __all__ = ["DistanceCalibration", "sharpened"]
 
+HOME = float(np.log(2))  # how far images at home are, at least, so that a layer without spread is no reason to give up
 FLOOR = 0.01  # between the first class and the last however far away: their order is kept, and no more
+EDGE, END = 1.5, 2.0  # times as far as anything in the fit: where the map begins to give up, and where it has
 RIDGE = 1e-4  # decides where the data do not: at distances that are all alike, or logits that are never wrong
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceCalibration:
-    """`yes` and `no`, 1 + D numbers each. With 1 and no slopes nothing changes:
+    """`yes` and `no`, 1 + D numbers each, and `reach`, D numbers, or endless. With 1 and no slopes nothing changes:
 
     >>> np.exp(DistanceCalibration([1, 0], [1, 0])(np.log([[0.9, 0.1]]), np.array([[7.0]]))).round(3)
     array([[0.9, 0.1]])
@@ -34,6 +37,7 @@ class DistanceCalibration:
 
     yes: Array
     no: Array
+    reach: Array | None = None
 
     def __post_init__(self) -> None:
         yes, no = (np.asarray(numbers, np.float64) for numbers in (self.yes, self.no))
@@ -41,11 +45,14 @@ class DistanceCalibration:
             raise ValueError(f"wanted as many numbers for yes as for no, got shapes {yes.shape} and {no.shape}")
         if not (np.isfinite([yes, no]).all() and min(yes.min(), no.min()) >= 0):
             raise ValueError(f"wanted finite numbers that are not negative, got {yes} and {no}")
-        object.__setattr__(self, "yes", yes)
-        object.__setattr__(self, "no", no)
+        reach = np.full(len(yes) - 1, np.inf) if self.reach is None else np.asarray(self.reach, np.float64)
+        if reach.shape != (len(yes) - 1,) or not (reach > 0).all():
+            raise ValueError(f"wanted a reach of {len(yes) - 1} positive numbers, got {reach}")
+        for name, numbers in (("yes", yes), ("no", no), ("reach", reach)):
+            object.__setattr__(self, name, numbers)
 
     def __call__(self, logits: Array, distances: Array) -> Array:
-        return sharpened(logits, distances, self.yes, self.no)
+        return sharpened(logits, distances, self.yes, self.no, self.reach)
 
     @classmethod
     def fit(cls, logits: Array, distances: Array, labels: Array, *, weight: Array | None = None) -> DistanceCalibration:
@@ -72,10 +79,10 @@ class DistanceCalibration:
                 options={"ftol": 1e-14, "gtol": 1e-8, "maxiter": 1000},
             )
             numbers = found.x.reshape(numbers.shape)
-        return cls(*numbers)
+        return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), HOME))
 
 
-def sharpened(logits: Array, distances: Array, yes: Array, no: Array) -> Array:
+def sharpened(logits: Array, distances: Array, yes: Array, no: Array, reach: Array) -> Array:
     """The map itself, for numpy arrays and torch tensors."""
     logits, ops = floating(logits, "logits")
     distances = ops.like(distances, logits)
@@ -88,7 +95,8 @@ def sharpened(logits: Array, distances: Array, yes: Array, no: Array) -> Array:
         (numbers[0] - (distances * numbers[1:]).sum(-1))[..., None]
         for numbers in (ops.like(yes, logits), ops.like(no, logits))
     )
-    a, b = (ops.where(factor > floor, factor, floor) for factor in factors)
+    near = ops.clip((END - distances / ops.like(reach, logits)) / (END - EDGE), 0.0, 1.0).prod(-1)[..., None]
+    a, b = (ops.where(near * factor > floor, near * factor, floor) for factor in factors)
     return log_softmax(b * ops.softplus(logits) - a * ops.softplus(-logits))
 
 

@@ -74,11 +74,12 @@ def archived(program: ExportedProgram, names: list[str], metadata: Metadata) -> 
 
 
 def input_names(network: nn.Module, batch: Batch) -> list[str]:
-    """What the network itself calls its inputs."""
+    """What the network itself calls its inputs. `*inputs` have no names: one is "input", several are counted."""
     parameters = inspect.signature(network.forward).parameters.values()
     own = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     more = [f"input_{i}" for i in range(len(own), len(batch[0]))]
-    return [*[*own, *more][: len(batch[0])], *batch[1]]
+    found = ["input"] if not own and len(more) == 1 else [*own, *more][: len(batch[0])]
+    return [*found, *batch[1]]
 
 
 def shapes(inputs: tuple[Any, ...]) -> dict[str, Any]:
