@@ -56,7 +56,7 @@ METHODS = {
     "slova_distance": Look("SLOVA, calibrated by distance", _RED, "D", _BOTH),
     "slova_mirror": Look("SLOVA, by distance, with mirror images", _BLACK, "P", _DASH),
     "slova_ensemble": Look("SLOVA, ensemble", _BLUE, "s", _DASH),
-    "slova_distance_ensemble": Look("SLOVA, ensemble calibrated by distance", _BLUE, "^", _BOTH),
+    "slova_distance_ensemble": Look("SLOVA, ensemble, by distance", _BLUE, "^", _BOTH),
     "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, "s", _BOTH),
     "slova_none": Look("SLOVA, NONE in training", _WINE, "o"),
     "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),

@@ -11,7 +11,10 @@ from slova.bench import display
 
 __all__ = ["Series", "listed"]
 
-FIRST = ("softmax", "temperature", "ensemble", "ceda", "acet", "acet_short", "react", "ova", "slova")
+FIRST = (
+    *("softmax", "temperature", "ensemble", "ceda", "acet_short", "react", "ova", "slova"),
+    *("slova_mirror", "slova_distance_ensemble", "slova_none"),
+)
 FEW = 6
 DARK = "#16181d"  # the page's dark paper, as in its style sheet
 CONTRAST = 4.0
