@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from slova import Ensemble
 from slova.backend import Array
 from slova.bench.method import Backbone, Method
 from slova.bench.methods import find
@@ -44,19 +45,6 @@ NAMES = ("accuracy", "clean", *(f"{name} {q}" for name in ("ECE", "NLL", "Brier"
 SHIPPED = Path(__file__).parents[1]
 
 
-@dataclass(frozen=True)
-class Ensemble:
-    """Networks that say the logits of one member (N, K) each, or of several side by side."""
-
-    members: list[nn.Sequential]
-    ways: int = 1  # members in each network
-
-    def say(self, images: Tensor) -> Tensor:
-        """The mean of all members' logits (N, K)."""
-        said = torch.stack([network(images) for network in self.members])
-        return said.view(len(said), len(images), self.ways, -1).mean((0, 2))
-
-
 def main() -> None:
     warnings.simplefilter("ignore")  # small validation sets
     place = Place(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
@@ -72,7 +60,7 @@ def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
     averages = checkpoints(bench, seed)
     kinds = {
         "one network": networks(bench, seed, 1),
-        "its average": replace(averages, members=averages.members[-1:]),
+        "its average": Ensemble(averages.members[-1:]),
         "averages of one training": averages,
         "five last layers": shared(bench, seed, last_layers),
         "five last stages": shared(bench, seed, last_stages),
@@ -130,7 +118,8 @@ def built(bench: Bench, method: Method) -> nn.Sequential:
 def shared(bench: Bench, seed: int, network: Callable[[Backbone, int], nn.Sequential]) -> Ensemble:
     """Members that are parts of one network, which says the logits of all side by side (N, members x K)."""
     (ova,) = find(["ova"])
-    return Ensemble(bench.trained(replace(ova, network=network, loss=sum_of_losses), seed).networks, MEMBERS)
+    (found,) = bench.trained(replace(ova, network=network, loss=sum_of_losses), seed).networks
+    return Ensemble([nn.Sequential(found, Pooled())])
 
 
 def sum_of_losses(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
@@ -168,9 +157,16 @@ class Fork(nn.Module):
         return torch.cat([way(part + (shared - part).detach()) for way in self.ways], dim=1)
 
 
+class Pooled(nn.Module):
+    """The mean of logits that are side by side."""
+
+    def forward(self, logits: Tensor) -> Tensor:
+        return logits.unflatten(1, (MEMBERS, -1)).mean(1)
+
+
 def operations(ensemble: Ensemble, image: Tensor) -> float:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        ensemble.say(image)
+        ensemble(image)
     return float(counter.get_total_flops())
 
 
@@ -181,7 +177,7 @@ def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
     def read(images: Tensor) -> Array:
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
         with exact:
-            parts = [ensemble.say(part.to(device).float() / 255) for part in torch.split(images, 1000)]
+            parts = [ensemble(part.to(device).float() / 255) for part in torch.split(images, 1000)]
         return log_slova(torch.cat(parts).float().cpu().numpy())
 
     validation = replace(bench, limit=None).validation

@@ -62,14 +62,14 @@ class Loss:
     def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
         kinds, share = MIXES[self.mix]
         if "exposed" in self.mix:
-            kinds = (*kinds, *[drawn_from(foreign(images.device))] * max(1, len(kinds)))
+            kinds = (*kinds, *[foreign(images.device)] * max(1, len(kinds)))
         images, labels = with_outliers(images, labels, share=share, kinds=kinds)
         return ova_loss(network(images), labels)
 
 
 @cache
-def foreign(device: torch.device) -> Tensor:
-    return data.load("cifar100-train").images.to(device)
+def foreign(device: torch.device) -> Kind:
+    return drawn_from(data.load("cifar100-train").images.to(device))
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ LAYERS = [
     ["calibration"],
     ["metrics"],
     ["batches"],
-    ["promise"],
+    ["promise", "watching"],
     ["scorer"],
     ["classifier", "ensemble", "extreme", "multilabel", "retrofit", "saved", "tempered"],
     ["sklearn"],

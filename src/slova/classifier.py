@@ -227,7 +227,7 @@ def _forward(network: nn.Module, batch: Batch) -> Tensor:
 
 def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:
     """P(exactly one class) is near 1 on most validation rows of a one-vs-all network; softmax leaves the level of the
-    logits, and so P, to chance."""
+    logits, and so P, to chance. Log-probabilities, of which no row is ever above 1, are neither."""
     known = logits[labels != NONE]
     total = NUMPY.logsumexp(known)
     if len(known) and total.max() < 1e-4 and np.median(total) > -0.5:  # no trained one-vs-all network is never sure

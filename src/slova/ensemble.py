@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from slova.backend import floating
 from slova.batches import logits_of
 
 __all__ = ["Ensemble"]
@@ -31,7 +32,7 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(_checked(members))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        said = [_raised(logits_of(member(*inputs, **named))) for member in self.members]
+        said = [floating(logits_of(member(*inputs, **named)), "logits")[0] for member in self.members]
         classes = [logits.shape[-1] for logits in said]
         if len(set(classes)) > 1:
             raise ValueError(f"the members of an ensemble want the same classes, got {', '.join(map(str, classes))}")
@@ -39,9 +40,8 @@ class Ensemble(nn.Module):
 
 
 def _checked(members: Iterable[nn.Module]) -> list[nn.Module]:
-    if isinstance(members, nn.Module) and not isinstance(
-        members, nn.ModuleList
-    ):  # one may be iterable: over its layers
+    is_network = isinstance(members, nn.Module) and not isinstance(members, nn.ModuleList)
+    if is_network:  # which may be iterable, over its layers
         raise TypeError(f"an ensemble wants a list of networks, got one {type(members).__name__}")
     found = list(members)
     if not found:
@@ -50,7 +50,3 @@ def _checked(members: Iterable[nn.Module]) -> list[nn.Module]:
     if wrong:
         raise TypeError(f"the members of an ensemble want to be of torch.nn.Module, got {', '.join(wrong)}")
     return found
-
-
-def _raised(logits: Tensor) -> Tensor:
-    return logits if logits.dtype == torch.float64 else logits.float()

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,13 +28,13 @@ from slova.batches import Batch, as_tensors, batches, device_of, evaluating, log
 from slova.calibration.distance import DistanceCalibration, sharpened
 from slova.calibration.exponential import SmallValidationWarning
 from slova.degrade import degraded
+from slova.watching import resolutions, watching
 
 __all__ = ["Home", "Mirrored", "Tempered", "resolutions"]
 
 CLEAN = 6.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
 ENOUGH = 3  # validation images a channel: with fewer, new images seem further away than those
-POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
 
@@ -134,14 +132,14 @@ class Tempered(nn.Module):
         return cls(network, homes, DistanceCalibration(neutral, neutral)).to(device_of(network))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        with _watching(self.network, self.layers) as seen:
+        with watching(self.network, self.layers) as seen:
             logits = logits_of(self.network(*inputs, **named)).float()
         log_probs: Tensor = sharpened(logits, self._distances(seen), self.yes, self.no, self.reach)
         return log_probs
 
     def distances(self, *inputs: Any, **named: Any) -> Tensor:
         """How far inputs are from home in each layer (N, layers); about log 2 for images like the validation images."""
-        with _watching(self.network, self.layers) as seen:
+        with watching(self.network, self.layers) as seen:
             self.network(*inputs, **named)
         return self._distances(seen)
 
@@ -162,28 +160,6 @@ class Tempered(nn.Module):
         homes = [Home(mean.float(), whiten.float()) for mean, whiten in parts]
         squares = [_square(seen[name].float(), home) for name, home in zip(self.layers, homes, strict=True)]
         return torch.stack(squares, dim=-1).log1p()
-
-
-def resolutions(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
-    """The last module of each resolution that images pass in the network, by name; a single pixel is none, and what
-    only pools another layer is no layer. A module that is passed several times has the resolution of the last, which
-    is what `Tempered` sees of it."""
-    sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last pass
-    pooled: Any = None
-
-    def note(name: str, output: Any) -> None:
-        nonlocal pooled
-        pooled = output if isinstance(modules[name], POOLS) else pooled
-        sizes.pop(name, None)
-        if isinstance(output, Tensor) and output.ndim == 4 and output is not pooled and output.shape[-2:].numel() > 1:
-            sizes[name] = tuple(output.shape[-2:])
-
-    modules = {name: module for name, module in network.named_modules() if name}
-    with _hooked(modules, note), evaluating(network):
-        network(*inputs, **named)
-    if not sizes:
-        raise ValueError("no layer of this network gives (N, C, H, W): name the layers to look at")
-    return tuple({size: name for name, size in sizes.items()}.values())
 
 
 class _Said(NamedTuple):
@@ -253,7 +229,7 @@ def _as_many(images: Tensor, others: Tensor) -> Tensor:
 
 
 def _passed(network: nn.Module, layers: Sequence[str], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _Said:
-    with _watching(network, layers) as seen:
+    with watching(network, layers) as seen:
         logits = logits_of(network(*inputs, **named)).float().cpu().numpy()
     return _Said(logits, {name: seen[name].float().cpu().numpy() for name in layers})
 
@@ -270,35 +246,3 @@ def _distances(channels: Mapping[str, Array], homes: Mapping[str, Home]) -> Arra
 def _square(channels: Array, home: Home) -> Array:
     """The squared Mahalanobis distance per channel."""
     return (((channels - home.mean) @ home.whiten) ** 2).mean(-1)
-
-
-@contextmanager
-def _watching(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Tensor]]:
-    """The channels (N, C) of these layers, means over all places, once the network has been passed."""
-    seen: dict[str, Tensor] = {}
-
-    def note(name: str, output: Any) -> None:
-        if not isinstance(output, Tensor):
-            raise TypeError(f"layer {name} gives no tensor but a {type(output).__name__}: name another layer")
-        seen[name] = output if output.ndim < 3 else output.mean(1) if output.ndim == 3 else output.flatten(2).mean(-1)
-
-    with _hooked({name: network.get_submodule(name) for name in layers}, note):
-        yield seen
-    if missed := [name for name in layers if name not in seen]:
-        raise ValueError(f"the network does not pass its layer {missed[0]}: name another layer")
-
-
-@contextmanager
-def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) -> Iterator[None]:
-    """Each module's name and output, whenever it is passed in this thread; others may pass it at the same time."""
-    own = get_ident()
-
-    def told(name: str) -> Callable[[nn.Module, Any, Any], None]:
-        return lambda module, inputs, output: note(name, output) if get_ident() == own else None
-
-    hooks = [module.register_forward_hook(told(name)) for name, module in modules.items()]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
