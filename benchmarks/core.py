@@ -10,11 +10,11 @@ import resource
 
 import numpy as np
 import torch
+from slova_bench.paper_fit import paper_mixture
 from timing import side_by_side, timed
 
-from slova import ExponentialCalibration, PairSketch, Scorer, log_slova, top_slova
+from slova import ExponentialCalibration, PairHistogram, Scorer, log_slova, top_slova
 from slova.calibration import Pairs
-from slova.calibration.adam import paper_mixture
 from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import best_mixture
 from slova.metrics import Detection, Ece, Selection
@@ -48,7 +48,7 @@ def sketch() -> None:
     logits, labels = validation(1_000_000, 10)
     log_probs = log_slova(logits)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = timed(lambda: ExponentialCalibration.fit_pairs(PairSketch.of(log_probs, labels).pairs))
+    seconds = timed(lambda: ExponentialCalibration.fit_pairs(PairHistogram.of(log_probs, labels).pairs))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

@@ -21,11 +21,11 @@ import numpy as np
 import psutil
 
 from slova import NONE, Scorer
-from slova.engines import Plan, opened
-from slova.engines.batches import packed
-from slova.engines.fitting import fitted
-from slova.engines.rows import Pieces
-from slova.tables import Block
+from slova.batch import Plan, opened
+from slova.batch.batches import packed
+from slova.batch.fitting import fitted
+from slova.batch.rows import Pieces
+from slova.io import Block
 
 WORKERS, CLASSES, BLOCK, PIECE = 2, 10, 1 << 16, 1 << 20
 SURE = 1.5  # so much too sure is the network

@@ -28,8 +28,8 @@ from slova.calibration import (
     ExponentialCalibration,
     IsotonicCalibration,
     Map,
+    PairHistogram,
     Pairs,
-    PairSketch,
     TemperatureScaling,
     complete,
 )
@@ -135,7 +135,7 @@ class Seen:
 
 def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Map | None]]:
     """Name, log-probabilities of logits, and the map of them."""
-    sketch = sum_of(PairSketch.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
+    sketch = sum_of(PairHistogram.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
     pairs = Pairs.merge(*known.top(log_slova))
     affine = fit_affine(layer, known)
     print(f"affine: scale {affine.scale:.2f}, offset {affine.offset:.2f}")
@@ -171,7 +171,7 @@ def fit_affine(layer: Layer, known: Seen) -> AffineCalibration:
     return AffineCalibration(*found.x)
 
 
-def sum_of(sketches: Iterator[PairSketch]) -> PairSketch:
+def sum_of(sketches: Iterator[PairHistogram]) -> PairHistogram:
     total = next(sketches)
     for sketch in sketches:
         total = total + sketch

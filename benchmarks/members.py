@@ -19,19 +19,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from slova_bench.dataset_recipes import setting
+from slova_bench.method import Backbone, Method
+from slova_bench.methods import find
+from slova_bench.networks import last_linear, with_last
+from slova_bench.pipeline import Bench
+from slova_bench.store import Store, describe
+from slova_bench.test_sets import PAPER, shifted_sets
+from slova_bench.train import Place, Run, seeded
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from slova import Ensemble
-from slova.backend import Array
-from slova.bench.method import Backbone, Method
-from slova.bench.methods import find
-from slova.bench.networks import last_linear, with_last
-from slova.bench.pipeline import Bench
-from slova.bench.sets import PAPER, shifted_sets
-from slova.bench.settings import setting
-from slova.bench.store import Store, describe
-from slova.bench.train import Place, Run, seeded
+from slova._backend import Array
 from slova.calibration import ExponentialCalibration
 from slova.heads import log_slova
 from slova.losses import init_bias, ova_loss
@@ -93,7 +93,7 @@ def checkpoints(bench: Bench, seed: int) -> Ensemble:
 
 
 def followed(bench: Bench, method: Method, seed: int) -> dict[str, Tensor]:
-    """The averages, each tensor under the number of its moment; trained as `slova.bench.train` does."""
+    """The averages, each tensor under the number of its moment; trained as `slova_bench.train` does."""
     recipe, device = bench.setting.recipe(method), bench.place.device
     images, labels = bench.training.images.to(device), bench.training.labels.to(device)
     with seeded(torch.device("cpu"), seed, epoch=-1):

@@ -20,21 +20,32 @@ from functools import cache
 
 import numpy as np
 import torch
+from slova_bench import data
+from slova_bench.dataset_recipes import setting
+from slova_bench.methods import methods
+from slova_bench.pipeline import Bench, pooled
+from slova_bench.store import Store
+from slova_bench.test_sets import foreign_sets
+from slova_bench.train import Place, seeded
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from slova import ova_loss
-from slova.backend import Array
-from slova.bench import data
-from slova.bench.methods import methods
-from slova.bench.pipeline import Bench, pooled
-from slova.bench.sets import foreign_sets
-from slova.bench.settings import setting
-from slova.bench.store import Store
-from slova.bench.train import Place, seeded
+from slova._backend import Array
 from slova.calibration import ExponentialCalibration
 from slova.metrics import auroc, ece, nll
-from slova.outliers import KINDS, MIX, Kind, averaged, drawn_from, enlarged, low_pass, pasted, shuffled, with_outliers
+from slova.vision.outliers import (
+    KINDS,
+    MIX,
+    Kind,
+    averaged,
+    drawn_from,
+    enlarged,
+    low_pass,
+    pasted,
+    shuffled,
+    with_outliers,
+)
 
 VIRTUAL = (averaged, shuffled, enlarged, pasted)
 MIXES: dict[str, tuple[tuple[Kind, ...], float]] = {

@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from slova_bench.dataset_recipes import setting
+from slova_bench.methods import find
+from slova_bench.networks import last_linear
+from slova_bench.pipeline import Bench, Trained
+from slova_bench.store import Store
+from slova_bench.test_sets import PAPER, TestSet, foreign_sets, shifted_sets
+from slova_bench.train import Place
 from torch import Tensor, nn
 
-from slova.backend import Array
-from slova.bench.methods import find
-from slova.bench.networks import last_linear
-from slova.bench.pipeline import Bench, Trained
-from slova.bench.sets import PAPER, TestSet, foreign_sets, shifted_sets
-from slova.bench.settings import setting
-from slova.bench.store import Store
-from slova.bench.train import Place
+from slova._backend import Array
 from slova.calibration import AffineCalibration, ExponentialCalibration, TemperatureScaling
 from slova.heads import log_slova, log_softmax
 from slova.metrics import accuracy, auroc, ece

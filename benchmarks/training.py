@@ -11,9 +11,9 @@ import argparse
 import time
 
 import torch
+from slova_bench.networks import resnet20
+from slova_bench.train import Place, Recipe, train
 
-from slova.bench.networks import resnet20
-from slova.bench.train import Place, Recipe, train
 from slova.losses import ova_loss
 
 ROWS = 45_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slova.bench.figures import confidence_map, save
+from slova_bench.figures import confidence_map, save
 
 if __name__ == "__main__":
     (path,) = save(confidence_map.plot(), Path(__file__).parent / "confidence-map", kinds=["png"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from slova.bench.display import look
-from slova.bench.evidence import Evidence
-from slova.bench.findings import Verdict, findings, tally
-from slova.bench.tables import overview
+from slova_bench.claims import Verdict, findings, tally
+from slova_bench.labels import look
+from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables import overview
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
@@ -26,18 +26,18 @@ def page() -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
-    evidence = Evidence.read(ROOT / "results")
+    evidence = ResultsFolder.read(ROOT / "results")
     return f"{before}{BEGIN}{table(evidence)}\n\n{words(evidence)}\n{END}{after}"
 
 
-def table(evidence: Evidence) -> str:
+def table(evidence: ResultsFolder) -> str:
     """The best known methods of the overview, and ours; what is best of all methods stays marked."""
     (whole,) = overview.make(evidence, "cifar10")
     wanted = [look(method).name for method in METHODS]
     return replace(whole, rows=tuple(row for row in whole.rows if row[0].text in wanted)).markdown().strip("\n")
 
 
-def words(evidence: Evidence) -> str:
+def words(evidence: ResultsFolder) -> str:
     """Who wins how many of the nine quartiles (of ECE, NLL and Brier score), and the paper's claims by verdict."""
     found = findings(evidence)
     lines = ["By the quartiles of ECE, NLL and Brier score over the shifts, means over seeds:\n"]

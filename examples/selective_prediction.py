@@ -4,11 +4,11 @@ The 10,000 test images play the world, so that the true risk of a threshold is k
 """
 
 import numpy as np
+from slova_bench.predictions import embedded
 
 import slova
-from slova.bench.predictions import embedded
 from slova.metrics import Selection
-from slova.promise import threshold_for
+from slova.thresholds import threshold_for
 
 stored, name = embedded("cifar10"), "cifar10-test"
 labels = stored.labels[name]

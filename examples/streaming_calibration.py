@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from slova import ExponentialCalibration, PairSketch, log_slova
+from slova import ExponentialCalibration, PairHistogram, log_slova
 
 generator = np.random.default_rng(0)
 
@@ -20,7 +20,7 @@ def batches(count: int, rows: int = 20_000, classes: int = 10):
         yield 1.5 * truth, labels
 
 
-sketches = (PairSketch.of(log_slova(logits), labels) for logits, labels in batches(10))
+sketches = (PairHistogram.of(log_slova(logits), labels) for logits, labels in batches(10))
 total = functools.reduce(operator.add, sketches)
 fitted = ExponentialCalibration.fit_pairs(total.pairs)
 print(f"{fitted.report.pairs:,.0f} pairs in {total.count.nbytes * 3 / 1024:.0f} KiB")

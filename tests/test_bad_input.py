@@ -10,30 +10,30 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from slova_bench.paper_fit import paper_mixture
 
 from slova import heads
-from slova.backend import of
+from slova._backend import of
 from slova.calibration import (
     AffineCalibration,
     BetaCalibration,
     ExponentialCalibration,
     HistogramBinning,
     IsotonicCalibration,
+    PairHistogram,
     Pairs,
-    PairSketch,
     TemperatureScaling,
     complete,
     cross_fit,
     map_interval,
 )
-from slova.calibration.adam import paper_mixture
 from slova.calibration.exponential import smoothed
-from slova.calibration.module import MapModule
+from slova.calibration.module import CalibratorModule
 from slova.heads import NONE
 from slova.losses import init_bias, multilabel_loss, ova_loss
 from slova.metrics import Selection
-from slova.promise import threshold_for
 from slova.scorer import Scorer
+from slova.thresholds import threshold_for
 
 NAN, INF = float("nan"), float("inf")
 LOG_PROBS = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 300))
@@ -66,7 +66,7 @@ FITS = {
     "histogram": HistogramBinning.fit,
     "affine": AffineCalibration.fit,
     "pairs": Pairs.of,
-    "sketch": PairSketch.of,
+    "sketch": PairHistogram.of,
     "cross_fit": partial(cross_fit, BetaCalibration.fit),
     "map_interval": partial(map_interval, BetaCalibration.fit, at=[0.5], resamples=2),
     "scorer": Scorer.fit,
@@ -101,7 +101,7 @@ def cases():
             yield f"{name}: {case}", lambda fit=fit, arguments=arguments: fit(*arguments()), error, message
     takers = [(head.__name__, head) for head in HEADS + READOUTS]
     takers += [("complete", complete), ("temperature", TemperatureScaling(2.0)), ("scorer", SCORER.predict)]
-    takers += [("module", MapModule(BetaCalibration(1, 1, 0)))]
+    takers += [("module", CalibratorModule(BetaCalibration(1, 1, 0)))]
     for name, taker in takers:
         for kind in (np.asarray, torch.as_tensor):
             for value, error, message in (
@@ -173,7 +173,7 @@ BY_HAND = [
     ("powers: weight", lambda: ExponentialCalibration([1], [NAN]), ValueError, "wanted positive weights"),
     # options of fits
     ("which", fit_with(which="best"), ValueError, "which must be 'all' or 'top', got 'best'"),
-    ("sketch which", lambda: PairSketch.of(LOG_PROBS, LABELS, which=""), ValueError, "'all' or 'top', got ''"),
+    ("sketch which", lambda: PairHistogram.of(LOG_PROBS, LABELS, which=""), ValueError, "'all' or 'top', got ''"),
     ("loss", fit_with(loss="l1"), ValueError, "loss must be 'squared' or 'likelihood', got 'l1'"),
     ("none", fit_with(none="drop"), ValueError, "none must be 'zeros' or 'ignore', got 'drop'"),
     ("weight: shape", fit_with(weight=np.ones(3)), ValueError, "weight (3,) does not match labels (300,)"),

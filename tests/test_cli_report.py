@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from slova_bench.results import Cell, Results, Row
 
-from slova.bench.results import Cell, Results, Row
 from slova.cli import main
 from slova.scorer import Scorer
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from slova_bench.methods import find
 from torch import nn
 
 import slova
-from slova.bench.methods import find
-from slova.tempered import Tempered
+from slova.vision.distance_aware import DistanceAware
 
 CLASSES = 3
 
@@ -96,7 +96,7 @@ def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_pa
 def test_of_tempered_networks_it_is_the_ensemble_of_the_comparison():
     images = torch.rand(90, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(90) % CLASSES
-    members = [Tempered.fit(image_network(seed), (images, labels)) for seed in range(2)]
+    members = [DistanceAware.fit(image_network(seed), (images, labels)) for seed in range(2)]
     classifier = slova.Classifier.fit(
         slova.Ensemble(members),
         (images, labels),

@@ -26,7 +26,7 @@ from slova.export.operators import TABLE
 from slova.export.parity import Bounds, compare
 from slova.scorer import HEADS
 
-MAPS = {
+CALIBRATORS = {
     "exponential": ExponentialCalibration([0.4, 1.5, 4e3], [0.5, 0.3, 0.1]),
     "temperature": TemperatureScaling(1.7),
     "beta": BetaCalibration(0.8, 0.3, -0.2),
@@ -63,11 +63,11 @@ def assert_same(found, scorer: Scorer, logits, reject: float, rows: slice = slic
 
 
 @pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("map", MAPS)
+@pytest.mark.parametrize("map", CALIBRATORS)
 def test_onnx_runtime_answers_like_the_scorer(head, map, tmp_path):
     none_map = None if head == "softmax" else NONE_MAP
     before = AffineCalibration(0.9, 0.3)
-    scorer = Scorer(classes=5, head=HEADS[head], map=MAPS[map], none_map=none_map, before=before)
+    scorer = Scorer(classes=5, head=HEADS[head], map=CALIBRATORS[map], none_map=none_map, before=before)
     parity = scorer.export(tmp_path / "map.onnx", reject=0.47)
     logits = logits_of(5)
     assert_same(run(tmp_path / "map.onnx", logits=logits), scorer, torch.as_tensor(logits), 0.47)
@@ -90,7 +90,7 @@ def test_onnx_runtime_answers_like_the_scorer(head, map, tmp_path):
     ],
 )
 def test_any_number_of_classes_gives_the_same_answers(classes, map, tmp_path):
-    scorer = Scorer(classes=classes, map=MAPS[map])
+    scorer = Scorer(classes=classes, map=CALIBRATORS[map])
     scorer.export(tmp_path / "map.onnx", reject=0.47)
     logits = logits_of(classes)
     found = run(tmp_path / "map.onnx", logits=logits)
@@ -112,7 +112,7 @@ def test_softmax_keeps_the_digits_of_a_probability_near_one():
 
 
 def test_a_torch_program_answers_like_the_scorer(tmp_path):
-    scorer = Scorer(classes=5, map=MAPS["isotonic"], none_map=NONE_MAP)
+    scorer = Scorer(classes=5, map=CALIBRATORS["isotonic"], none_map=NONE_MAP)
     scorer.export(tmp_path / "map.pt2", reject=0.47)
     logits = torch.as_tensor(logits_of(5))
     found = torch.export.load(tmp_path / "map.pt2").module()(logits)
@@ -163,7 +163,7 @@ RIVALS = np.where(np.arange(10_000) == 7, 5.0, np.full((4, 10_000), -8.5)).astyp
 @pytest.mark.parametrize(
     ("op", "scorer", "logits"),
     [
-        (torch.ops.aten.log1p.default, Scorer(classes=3, head=HEADS["softmax"], map=MAPS["exponential"]), None),
+        (torch.ops.aten.log1p.default, Scorer(classes=3, head=HEADS["softmax"], map=CALIBRATORS["exponential"]), None),
         (torch.ops.aten.cumsum.default, Scorer(classes=10_000), RIVALS),
         (torch.ops.aten.expm1.default, Scorer(classes=3, map=BetaCalibration(0.1, 0.9, -9.0)), None),
     ],
@@ -179,7 +179,7 @@ def test_a_graph_that_loses_digits_is_not_written(op, scorer, logits, tmp_path, 
 
 def test_rows_at_an_edge_are_counted_and_the_largest_difference_among_them_is_told(tmp_path):
     """A step of a map between what a row of logits says and what it says a last digit higher."""
-    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], map=MAPS["histogram"]), logits_of(3)[:150]
+    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], map=CALIBRATORS["histogram"]), logits_of(3)[:150]
     found = [*scorer.predict(logits), scorer(logits).log_probs]
     bounds = Bounds.of(half=False, tolerance=None)
     assert compare(tuple(found), scorer, logits, 0.0, bounds)[:4] == (150, 0, 0.0, 0.0)

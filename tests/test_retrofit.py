@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from slova_bench.methods import find
+from slova_bench.methods.retrofit import Retrofitted
+from slova_bench.predictions import StoredBench, embedded
 from torch import nn
 
 import slova
-from slova.bench.methods import find
-from slova.bench.methods.retrofit import Retrofitted
-from slova.bench.predictions import StoredBench, embedded
 from slova.calibration import AffineCalibration
 from slova.heads import NONE, log_ova, log_softmax, read_softmax
 from slova.metrics import ece

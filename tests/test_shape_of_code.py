@@ -22,7 +22,7 @@ LAYERS = [
     ["calibration"],
     ["metrics"],
     ["batches"],
-    ["promise", "watching"],
+    ["promise", "record_activations"],
     ["scorer"],
     ["classifier", "ensemble", "extreme", "multilabel", "retrofit", "saved", "tempered"],
     ["sklearn"],
@@ -63,12 +63,12 @@ def test_imports_point_one_way(path):
 
 
 def test_of_the_library_only_the_command_line_knows_the_comparison():
-    knowing = {layer(path) for path in FILES if any(name.startswith("slova.bench") for name in imports(path))}
+    knowing = {layer(path) for path in FILES if any(name.startswith("slova_bench") for name in imports(path))}
     assert knowing <= {"bench", "cli"}
 
 
 def test_statistics_never_import_torch():
-    loaded = json.loads(run("import slova.bench.compare, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    loaded = json.loads(run("import slova_bench.compare, sys, json; print(json.dumps(sorted(sys.modules)))"))
     assert set(loaded) & {"torch", "sklearn", "pandas", "matplotlib"} == set()
 
 

@@ -17,7 +17,7 @@ from slova.calibration import (
     ExponentialCalibration,
     HistogramBinning,
     IsotonicCalibration,
-    PairSketch,
+    PairHistogram,
     TemperatureScaling,
     complete,
     cross_fit,
@@ -40,23 +40,23 @@ from slova.scorer import Prediction, Scorer
 from slova.top import top_slova
 
 if TYPE_CHECKING:
-    from slova.calibration.module import MapModule
+    from slova.calibration.module import CalibratorModule
     from slova.classifier import Classifier
     from slova.ensemble import Ensemble
     from slova.losses import init_bias, multilabel_loss, ova_loss
-    from slova.outliers import with_outliers
+    from slova.vision.outliers import with_outliers
 
 __all__ = [
     "NONE",
     "AffineCalibration",
     "BetaCalibration",
+    "CalibratorModule",
     "Classifier",
     "Ensemble",
     "ExponentialCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
-    "MapModule",
-    "PairSketch",
+    "PairHistogram",
     "Prediction",
     "Readout",
     "Scorer",
@@ -88,13 +88,13 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 TORCH = {
     "Classifier": "slova.classifier",
     "Ensemble": "slova.ensemble",
-    "MapModule": "slova.calibration.module",
+    "CalibratorModule": "slova.calibration.module",
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",
     "ova_loss": "slova.losses",
-    "with_outliers": "slova.outliers",
+    "with_outliers": "slova.vision.outliers",
 }
-MODULES = ("degrade", "export", "extreme", "multilabel", "outliers", "retrofit", "tempered")
+MODULES = ("export", "extreme", "multilabel", "retrofit", "vision")
 
 
 def __getattr__(name: str) -> Any:

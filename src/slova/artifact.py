@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from slova.backend import Array
+from slova._backend import Array
 
 __all__ = ["ArtifactError", "atomic_path", "load", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
 

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from slova import artifact
-from slova.backend import NUMPY, Array
-from slova.batches import Batch, as_tensors, batches, count, device_of, evaluating, logits_of, shown
+from slova._backend import NUMPY, Array
+from slova._batches import Batch, as_tensors, batches, count, device_of, evaluation_mode, logits_of, shown
 from slova.calibration import ExponentialCalibration, Map
-from slova.calibration.module import MapModule
+from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Readout, log_slova, read_slova
 from slova.scorer import Prediction, Scorer, check_reject
 
@@ -55,7 +55,7 @@ class Classifier(nn.Module):
         self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
         self._plain = scorer
         self.parts = nn.ModuleDict(
-            {part: MapModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
+            {part: CalibratorModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
         )
 
     @classmethod
@@ -102,7 +102,7 @@ class Classifier(nn.Module):
         check_reject(threshold)
         source = as_tensors(inputs, self.network)
         stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
-        with evaluating(self):
+        with evaluation_mode(self):
             answers = [
                 [part.cpu() for part in scorer.predict(_forward(self.network, batch), reject=threshold)]
                 for batch, _ in shown(stream, progress, "predict")
@@ -116,7 +116,7 @@ class Classifier(nn.Module):
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
         """The `reject` that keeps a promised risk or coverage, by the validation data; see
-        `slova.promise.threshold_for`."""
+        `slova.thresholds.threshold_for`."""
         return self._plain.threshold(risk=risk, coverage=coverage, delta=delta)
 
     @property
@@ -146,7 +146,7 @@ class Classifier(nn.Module):
         """
         from slova.export.network import export_classifier
 
-        with evaluating(self):
+        with evaluation_mode(self):
             return export_classifier(self, path, inputs, reject=reject, tolerance=tolerance)
 
     @classmethod
@@ -178,7 +178,7 @@ def _collect(
 ) -> tuple[Tensor, Tensor, Batch]:
     """Logits and labels of a data source, on the host, and its inputs without their rows; `kind` as for `batches`."""
     stream = batches(as_tensors(source, network), batch_size, device_of(network), **kind)
-    with evaluating(network):
+    with evaluation_mode(network):
         seen = [
             (_forward(network, batch).float().cpu(), labels, _no_rows(batch))
             for batch, labels in shown(stream, progress, "fit")

@@ -3,7 +3,7 @@
     network = Ensemble(networks)                                          one-vs-all: their mean logits, read out as one
     classifier = slova.Classifier.fit(network, validation)
 
-    network = Ensemble(Tempered.fit(one, validation) for one in networks)                  each calibrated by distance
+    network = Ensemble(DistanceAware.fit(one, validation) for one in networks)                  each calibrated by distance
     classifier = slova.Classifier.fit(network, validation, head=slova.read_softmax, calibrate=TemperatureScaling.fit)
 
 The mean of log-probabilities is less sure than its members, hence the temperature.
@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova.backend import floating
-from slova.batches import logits_of
+from slova._backend import floating
+from slova._batches import logits_of
 
 __all__ = ["Ensemble"]
 

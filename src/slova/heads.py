@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slova.backend import Array, floating
+from slova._backend import Array, floating
 
 __all__ = [
     "NONE",

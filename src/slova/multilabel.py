@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slova import artifact
-from slova.backend import Array, floating, to_numpy
-from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, Map
+from slova._backend import Array, floating, to_numpy
+from slova._validation import confidence_column
+from slova.calibration import CALIBRATORS, AffineCalibration, ExponentialCalibration, Map
 from slova.heads import NONE, log_multilabel, log_ova
 from slova.metrics import Selection
-from slova.metrics.door import confidence_column
-from slova.metrics.tally import Tally
-from slova.promise import threshold_for
+from slova.metrics.binning import BinCounts
+from slova.thresholds import threshold_for
 
 __all__ = ["LabelCalibration", "SetPrediction", "SetScorer", "hamming", "set_ece", "set_nll", "subset_accuracy"]
 
@@ -78,7 +78,7 @@ class LabelCalibration:
 
 
 PARTS = ("before", "map", "validation")
-VALUES: dict[str, type] = {**MAPS, "LabelCalibration": LabelCalibration, "Selection": Selection}
+VALUES: dict[str, type] = {**CALIBRATORS, "LabelCalibration": LabelCalibration, "Selection": Selection}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class SetScorer:
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
         """The least confidence at which a promised share of sets is exactly right, by the validation set: see
-        `slova.promise.threshold_for`. With `by_label` the sets themselves were fitted to it, which no bound covers."""
+        `slova.thresholds.threshold_for`. With `by_label` the sets themselves were fitted to it, which no bound covers."""
         if self.validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
@@ -170,7 +170,7 @@ def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -
     column = confidence_column(confidence, "confidence")
     if column.shape != right.shape:
         raise ValueError(f"confidence {column.shape} does not match sets {np.shape(sets)}")
-    return Tally.binned(column, right, bins, "width").value
+    return BinCounts.binned(column, right, bins, "width").value
 
 
 def set_nll(logits: Array, targets: Array) -> float:

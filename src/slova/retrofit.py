@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova.backend import Array, floating
-from slova.batches import as_tensors, batches, evaluating, logits_of
+from slova._backend import Array, floating
+from slova._batches import as_tensors, batches, evaluation_mode, logits_of
 from slova.losses import ova_loss
 
 __all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"]
@@ -73,7 +73,7 @@ def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size:
     labels: list[Tensor] = []
     hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].float().cpu()))
     try:
-        with evaluating(network):
+        with evaluation_mode(network):
             for (inputs, named), truth in batches(given, batch_size, last.weight.device, labelled=True):
                 network(*inputs, **named)
                 labels.append(truth.cpu())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slova import artifact
-from slova.backend import Array
+from slova._backend import Array
 from slova.heads import NONE
 from slova.scorer import Scorer
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from slova import artifact
-from slova.backend import Array, floating, of, to_numpy
-from slova.calibration import MAPS, AffineCalibration, ExponentialCalibration, Map, Pairs
+from slova._backend import Array, floating, of, to_numpy
+from slova.calibration import CALIBRATORS, AffineCalibration, ExponentialCalibration, Map, Pairs
 from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
 from slova.metrics import Selection
-from slova.promise import threshold_for
+from slova.thresholds import threshold_for
 from slova.top import Top, by_pieces, top_slova
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = ["HEADS", "Prediction", "Scorer"]
 
 HEADS: dict[str, Callable[[Array], Readout]] = {"slova": read_slova, "ova": read_ova, "softmax": read_softmax}
 PARTS = ("before", "map", "none_map", "validation")
-VALUES: dict[str, type] = {**MAPS, "Selection": Selection}
+VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection}
 
 
 class Prediction(NamedTuple):
@@ -116,7 +116,7 @@ class Scorer:
     def threshold(
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
-        """The `reject` that keeps a promise, by the validation set: see `slova.promise.threshold_for`."""
+        """The `reject` that keeps a promise, by the validation set: see `slova.thresholds.threshold_for`."""
         if self.validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)

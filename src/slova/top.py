@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slova.backend import Array, floating
+from slova._backend import Array, floating
 
 __all__ = ["Top", "by_pieces", "top_slova"]
 

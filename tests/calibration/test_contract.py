@@ -1,4 +1,4 @@
-"""What every calibration map keeps to; a map that joins MAPS without an example below fails here."""
+"""What every calibration map keeps to; a map that joins CALIBRATORS without an example below fails here."""
 
 import copy
 import dataclasses
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from slova import artifact
 from slova.calibration import (
-    MAPS,
+    CALIBRATORS,
     AffineCalibration,
     BetaCalibration,
     ExponentialCalibration,
@@ -20,7 +20,7 @@ from slova.calibration import (
     IsotonicCalibration,
     TemperatureScaling,
 )
-from slova.calibration.module import MapModule
+from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, log_slova
 
 FITS = {
@@ -64,7 +64,7 @@ def on_logits(map):
 
 
 def test_every_map_has_an_example_here():
-    assert {type(map).__name__ for map in FITTED.values()} == set(MAPS)
+    assert {type(map).__name__ for map in FITTED.values()} == set(CALIBRATORS)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,7 +75,7 @@ def test_numpy_torch_and_the_module_are_one_function(map, dtype):
     for log_probs in (rows_of(1)[0], seen, ENDS):
         log_probs = log_probs.astype(dtype)
         ours, tensor = map(log_probs), torch.as_tensor(log_probs)
-        theirs, module = map(tensor), MapModule(map)(tensor)
+        theirs, module = map(tensor), CalibratorModule(map)(tensor)
         assert ours.dtype == theirs.numpy().dtype == module.numpy().dtype == dtype
         probs = np.exp(np.minimum(ours, 0))
         np.testing.assert_allclose(np.exp(np.minimum(theirs.numpy(), 0)), probs, atol=1e-6)
@@ -100,27 +100,27 @@ def test_a_map_keeps_the_shape(map, shape):
 
 def test_half_precision_comes_out_in_float32(map):
     log_probs = torch.as_tensor(rows_of()[0]).half()
-    assert MapModule(map)(log_probs).dtype == torch.float32
+    assert CalibratorModule(map)(log_probs).dtype == torch.float32
     assert torch.equal(map(log_probs), map(log_probs.float()))
 
 
 @pytest.mark.parametrize("cast", ["half", "bfloat16", "float", "double"])
 def test_casting_the_module_does_not_spoil_its_numbers(map, cast):
     log_probs = torch.as_tensor(rows_of(1)[0])
-    cast_module = getattr(torch.nn.Sequential(MapModule(map)), cast)()
-    assert torch.equal(cast_module(log_probs), MapModule(map)(log_probs))
+    cast_module = getattr(torch.nn.Sequential(CalibratorModule(map)), cast)()
+    assert torch.equal(cast_module(log_probs), CalibratorModule(map)(log_probs))
 
 
 def test_a_state_dict_carries_the_map(map, tmp_path):
     log_probs = torch.as_tensor(rows_of(1)[0])
-    state = MapModule(map).state_dict()
+    state = CalibratorModule(map).state_dict()
     assert state
     torch.save(state, tmp_path / "state.pt")
-    other = MapModule(map)
+    other = CalibratorModule(map)
     for buffer in other.buffers():
         buffer.fill_(0.25)
     other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
-    assert torch.equal(other(log_probs), MapModule(map)(log_probs))
+    assert torch.equal(other(log_probs), CalibratorModule(map)(log_probs))
 
 
 def test_copies_pickles_and_files_are_the_same_map(map, tmp_path):
@@ -128,8 +128,8 @@ def test_copies_pickles_and_files_are_the_same_map(map, tmp_path):
     tensors, meta = artifact.pack(map, "m")
     artifact.save(tmp_path / "map.slova", "map", tensors, {"m": meta})
     tensors, meta = artifact.load(tmp_path / "map.slova", "map")
-    loaded = artifact.unpack(tensors, meta["m"], "m", MAPS)
-    module = pickle.loads(pickle.dumps(MapModule(map)))
+    loaded = artifact.unpack(tensors, meta["m"], "m", CALIBRATORS)
+    module = pickle.loads(pickle.dumps(CalibratorModule(map)))
     for same in (copy.copy(map), copy.deepcopy(map), pickle.loads(pickle.dumps(map)), loaded, module.value):
         assert type(same) is type(map)
         np.testing.assert_array_equal(same(log_probs), map(log_probs))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 from scipy.special import gammaincc
+from slova_bench.paper_fit import paper_mixture
 
 from slova.calibration import ExponentialCalibration, Pairs, SmallValidationWarning
-from slova.calibration.adam import paper_mixture
 from slova.calibration.exponential import smoothed
 from slova.calibration.likelihood import best_likelihood
 from slova.calibration.mixture import best_mixture

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import pytest
 
-from slova.calibration import ExponentialCalibration, Pairs, PairSketch
+from slova.calibration import ExponentialCalibration, PairHistogram, Pairs
 from slova.heads import NONE, log_slova
 
 
@@ -57,8 +57,8 @@ def test_top_pairs_are_one_a_row():
 @pytest.mark.parametrize("which", ["all", "top"])
 def test_sketches_of_batches_merge_in_any_order_to_the_sketch_of_all(which):
     log_probs, labels = rows_of(rows=300)
-    whole = PairSketch.of(log_probs, labels, which=which)
-    parts = [PairSketch.of(log_probs[i::3], labels[i::3], which=which) for i in range(3)]
+    whole = PairHistogram.of(log_probs, labels, which=which)
+    parts = [PairHistogram.of(log_probs[i::3], labels[i::3], which=which) for i in range(3)]
     for order in itertools.permutations(parts):
         merged = functools.reduce(operator.add, order)
         np.testing.assert_array_equal(merged.count, whole.count)
@@ -73,7 +73,7 @@ def test_a_sketch_gives_the_map_of_the_rows_it_saw(which, loss, dtype):
     log_probs, labels = rows_of()
     log_probs = log_probs.astype(dtype)
     exact = ExponentialCalibration.fit(log_probs, labels, which=which, loss=loss)
-    sketched = ExponentialCalibration.fit_pairs(PairSketch.of(log_probs, labels, which=which).pairs, loss=loss)
+    sketched = ExponentialCalibration.fit_pairs(PairHistogram.of(log_probs, labels, which=which).pairs, loss=loss)
     seen = log_probs if which == "all" else log_probs.max(1)
     assert np.exp(sketched(seen)) == pytest.approx(np.exp(exact(seen)), abs=1e-3)
     assert sketched.report.pairs == exact.report.pairs
@@ -81,7 +81,7 @@ def test_a_sketch_gives_the_map_of_the_rows_it_saw(which, loss, dtype):
 
 def test_a_sketch_keeps_zero_one_and_what_is_too_small_for_a_number():
     log_probs = np.array([[0.0, -np.inf], [-800.0, -1e-30], [-5000.0, -1.0]])
-    pairs = PairSketch.of(log_probs, np.array([0, 0, 0])).pairs
+    pairs = PairHistogram.of(log_probs, np.array([0, 0, 0])).pairs
     assert pairs.total == 6
     assert pairs.hits.sum() == 3
     assert np.isneginf(pairs.log_p).sum() == 1
@@ -91,8 +91,8 @@ def test_a_sketch_keeps_zero_one_and_what_is_too_small_for_a_number():
 
 
 def test_a_file_carries_a_sketch(tmp_path):
-    sketch = PairSketch.of(*rows_of(rows=50), which="top")
+    sketch = PairHistogram.of(*rows_of(rows=50), which="top")
     sketch.save(tmp_path / "s.slova")
-    loaded = PairSketch.load(tmp_path / "s.slova")
+    loaded = PairHistogram.load(tmp_path / "s.slova")
     assert loaded.which == "top"
     np.testing.assert_array_equal((loaded + sketch).count, 2 * sketch.count)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from slova.heads import NONE
 from slova.metrics import ClasswiseEce, Ece, classwise_ece, ece
-from slova.metrics.tally import bin_index
+from slova.metrics.binning import bin_index
 
 BINS = st.integers(1, 40)
 

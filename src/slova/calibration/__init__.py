@@ -1,25 +1,25 @@
 """Fitted maps from log-probabilities to calibrated log-probabilities.
 
 An unfitted map cannot exist: `SomeMap.fit(log_probs, labels)` returns a finished one, and `SomeMap(numbers)` makes one
-by hand. Maps take numpy arrays and torch tensors; `slova.calibration.module.MapModule(map)` is the same function as a
-torch module. `DistanceCalibration` stands apart: it maps logits and distances, and `slova.tempered` measures those.
+by hand. Maps take numpy arrays and torch tensors; `slova.calibration.module.CalibratorModule(map)` is the same function as a
+torch module. `DistanceCalibration` stands apart: it maps logits and distances, and `slova.vision.distance_aware` measures those.
 """
 
 from slova.calibration.affine import AffineCalibration
 from slova.calibration.beta import BetaCalibration
+from slova.calibration.calibrator import Map
 from slova.calibration.completion import Completion, complete
 from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import ExponentialCalibration, FitReport, SmallValidationWarning
 from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
-from slova.calibration.maps import Map
+from slova.calibration.pair_histogram import PairHistogram
 from slova.calibration.pairs import Pairs
 from slova.calibration.resampling import Interval, cross_fit, map_interval
-from slova.calibration.sketch import PairSketch
 from slova.calibration.temperature import TemperatureScaling
 
 __all__ = [
-    "MAPS",
+    "CALIBRATORS",
     "AffineCalibration",
     "BetaCalibration",
     "Completion",
@@ -30,7 +30,7 @@ __all__ = [
     "Interval",
     "IsotonicCalibration",
     "Map",
-    "PairSketch",
+    "PairHistogram",
     "Pairs",
     "SmallValidationWarning",
     "TemperatureScaling",
@@ -39,7 +39,7 @@ __all__ = [
     "map_interval",
 ]
 
-MAPS: dict[str, type] = {
+CALIBRATORS: dict[str, type] = {
     map.__name__: map
     for map in (
         AffineCalibration,

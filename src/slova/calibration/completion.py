@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slova.backend import Array, Backend, floating
+from slova._backend import Array, Backend, floating
 
 __all__ = ["Completion", "complete"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slova.backend import NUMPY, Array, floating, to_numpy
+from slova._backend import NUMPY, Array, floating, to_numpy
 from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from slova_bench.paper_fit import paper_mixture
 
-from slova.backend import Array, floating
-from slova.calibration.adam import paper_mixture
+from slova._backend import Array, floating
 from slova.calibration.likelihood import best_likelihood
 from slova.calibration.mixture import LOG_EXPONENTS, Mixture, Points, best_mixture
 from slova.calibration.pairs import Pairs, Which, check_rows, check_weight
@@ -116,7 +116,7 @@ class ExponentialCalibration:
         window: float | None = None,
         points: int | None = 4000,
     ) -> ExponentialCalibration:
-        """The same from pairs, such as those of a `PairSketch`; `window` and `points` of the moving averages as in
+        """The same from pairs, such as those of a `PairHistogram`; `window` and `points` of the moving averages as in
         `Pairs.averages`."""
         _warn_if_small(pairs)
         if loss == "likelihood":

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from slova.backend import Array, floating
+from slova._backend import Array, floating
 from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["HistogramBinning"]

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slova.calibration.maps import Map
+from slova.calibration.calibrator import Map
 
-__all__ = ["MapModule"]
+__all__ = ["CalibratorModule"]
 
 
-class MapModule(nn.Module):
+class CalibratorModule(nn.Module):
     """The same function as the map; the numbers follow the module's device and keep their precision whatever its dtype:
     in half precision an exponent of 1e5 would be infinite."""
 
@@ -34,7 +34,7 @@ class MapModule(nn.Module):
             object.__setattr__(on_device, name, getattr(self, name))
         return on_device(log_probs)  # type: ignore[no-any-return]
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> MapModule:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibratorModule:
         device = fn(torch.empty(0)).device
         exact = torch.float32 if device.type == "mps" else torch.float64
         for name in self._names:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slova.backend import Array, to_numpy
+from slova._backend import Array, to_numpy
 from slova.heads import NONE
 
 __all__ = ["Pairs", "Which", "check_rows", "check_weight"]

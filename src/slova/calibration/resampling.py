@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slova.backend import Array
+from slova._backend import Array
+from slova.calibration.calibrator import Map
 from slova.calibration.exponential import SmallValidationWarning
-from slova.calibration.maps import Map
 from slova.calibration.pairs import check_rows
 
 __all__ = ["Interval", "cross_fit", "map_interval"]

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from slova.backend import Array, floating
+from slova._backend import Array, floating
 from slova.calibration.pairs import check_rows
 from slova.heads import NONE, log_softmax
 

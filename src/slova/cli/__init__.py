@@ -165,7 +165,7 @@ def demo(on: str, folder: Path) -> None:
 
     Example: slova demo --on digits
     """
-    from slova.cli.demo import run
+    from slova_bench.cli.demo import run
 
     run(on, folder)
 
@@ -200,7 +200,7 @@ def bench_run(**options: Any) -> None:
 
     Example: slova bench run shift --on digits --methods softmax,slova
     """
-    from slova.cli.bench import BenchOptions, run
+    from slova_bench.cli.bench import BenchOptions, run
 
     run(BenchOptions(**options))
 
@@ -215,7 +215,7 @@ def bench_images(**options: Any) -> None:
 
     Example: slova bench images --on cifar10
     """
-    from slova.cli.bench import make_images
+    from slova_bench.cli.bench import make_images
 
     make_images(**options)
 
@@ -227,6 +227,6 @@ def bench_list(plugins: tuple[Path, ...]) -> None:
 
     Example: slova bench list
     """
-    from slova.cli.bench import listing
+    from slova_bench.cli.bench import listing
 
     click.echo(listing(plugins))

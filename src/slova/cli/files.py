@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from slova.io import TableError
 from slova.saved import Saved, load_saved
-from slova.tables import TableError
 
 __all__ = ["check_output", "load", "threshold"]
 

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from slova.backend import Array
+from slova._backend import Array
+from slova.batch.fitting import FOLDS, Fitted, Plan, judged
+from slova.batch.measures import calibration
 from slova.calibration import (
     BetaCalibration,
     ExponentialCalibration,
@@ -26,11 +28,9 @@ from slova.calibration import (
 from slova.cli.files import check_output
 from slova.cli.stream import check_engine_options, opened_rows
 from slova.cli.terminal import print_json, progress
-from slova.engines.fitting import FOLDS, Fitted, Plan, judged
-from slova.engines.measures import calibration
 from slova.heads import NONE
+from slova.io import Table, TableError
 from slova.scorer import HEADS, Scorer
-from slova.tables import Table, TableError
 
 __all__ = ["FitOptions", "calibrate", "run"]
 

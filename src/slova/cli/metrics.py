@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
+from slova.batch.measures import BINS, Values, measured
 from slova.cli.files import load
 from slova.cli.stream import opened_rows
 from slova.cli.terminal import aligned, print_json
-from slova.engines.measures import BINS, Values, measured
+from slova.io import Table
 from slova.metrics import Estimate
 from slova.scorer import HEADS, Scorer
-from slova.tables import Table
 
 __all__ = ["MetricsOptions", "run"]
 

@@ -14,7 +14,7 @@ from slova.artifact import atomic_path
 from slova.cli.files import check_output
 
 if TYPE_CHECKING:
-    from slova.bench.evidence import Evidence
+    from slova_bench.results_folder import ResultsFolder
 
 __all__ = ["ReportOptions", "check_extra", "comparison", "run", "write"]
 
@@ -74,31 +74,31 @@ def _comparison(options: ReportOptions) -> str:
 
 def comparison(results: Path) -> str:
     """The page of a folder of results."""
-    from slova.bench.evidence import Evidence, MissingRowsError
-    from slova.bench.report.comparison import comparison
-    from slova.bench.report.page import render
+    from slova_bench.report.comparison import comparison
+    from slova_bench.report.page import render
+    from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
     if not results.is_dir():
         raise click.ClickException(f"there is no folder {results}: run slova bench run shift --on digits")
     try:
-        return render(comparison(Evidence.read(results)))
+        return render(comparison(ResultsFolder.read(results)))
     except MissingRowsError as error:
         raise click.ClickException(str(error)) from None
 
 
 def _beside(options: ReportOptions) -> None:
     """The other forms of the same results."""
-    from slova.bench.evidence import Evidence
+    from slova_bench.results_folder import ResultsFolder
 
-    evidence = Evidence.read(options.results)
+    evidence = ResultsFolder.read(options.results)
     if options.docs is not None:
-        from slova.bench.report.docs import write_docs
+        from slova_bench.report.docs import write_docs
 
         options.docs.mkdir(parents=True, exist_ok=True)
         write_docs(evidence, options.docs)
         click.echo(options.docs)
     if options.figures is not None:
-        from slova.bench.report.pictures import write_figures
+        from slova_bench.report.pictures import write_figures
 
         options.figures.mkdir(parents=True, exist_ok=True)
         for sentence in write_figures(evidence, options.figures):
@@ -108,15 +108,16 @@ def _beside(options: ReportOptions) -> None:
         _cards(evidence, options.cards)
 
 
-def _cards(evidence: Evidence, folder: Path) -> None:
-    from slova.bench.report.cards import write_cards
+def _cards(evidence: ResultsFolder, folder: Path) -> None:
+    from slova_bench.report.cards import write_cards
 
     write_cards(evidence, folder)
     click.echo(folder)
 
 
 def _own(options: ReportOptions, logits: Path) -> str:
-    from slova.bench.report.page import render
+    from slova_bench.report.page import render
+
     from slova.cli.report_own import own_page
 
     return render(own_page(options, logits))

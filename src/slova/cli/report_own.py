@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 
 import click
 import numpy as np
+from slova_bench.histograms import Histogram
+from slova_bench.report.own import Known, Model, own
+from slova_bench.results import Cell
 
-from slova.bench.histograms import Histogram
-from slova.bench.report.own import Known, Model, own
-from slova.bench.results import Cell
+from slova._validation import Flags
+from slova.batch.measures import Added, Answers, Foreign, Measures
 from slova.cli.files import load
 from slova.cli.terminal import tracked
-from slova.engines.measures import Added, Answers, Foreign, Measures
 from slova.heads import NONE
-from slova.metrics.door import Flags
+from slova.io import Block, Table
 from slova.scorer import HEADS, Scorer
-from slova.tables import Block, Table
 
 if TYPE_CHECKING:
-    from slova.bench.report.page import Page
+    from slova_bench.report.page import Page
+
     from slova.cli.report import ReportOptions
 
 __all__ = ["own_page"]

@@ -11,16 +11,16 @@ from pathlib import Path
 import click
 import numpy as np
 
+from slova.batch.commit import check_folder
+from slova.batch.files import score
+from slova.batch.pieces import Parquet
+from slova.batch.running import opened
 from slova.cli.files import check_output, load, threshold
 from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
-from slova.engines.commit import check_folder
-from slova.engines.files import score
-from slova.engines.pieces import Parquet
-from slova.engines.running import opened
 from slova.heads import NONE
+from slova.io import Table, created
 from slova.saved import Saved, texts
-from slova.tables import Table, created
 
 __all__ = ["ScoreOptions", "run"]
 

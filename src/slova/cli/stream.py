@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
+from slova.batch.batches import Of
+from slova.batch.pieces import Parquet
+from slova.batch.rows import Pieces, Rows
+from slova.batch.running import opened
 from slova.cli.terminal import tracked
-from slova.engines.batches import Of
-from slova.engines.pieces import Parquet
-from slova.engines.rows import Pieces, Rows
-from slova.engines.running import opened
-from slova.tables import Block, Table
+from slova.io import Block, Table
 
 __all__ = ["Streamed", "check_engine_options", "opened_rows"]
 

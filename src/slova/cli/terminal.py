@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 if TYPE_CHECKING:
-    from slova.tables import Block
+    from slova.io import Block
 
 __all__ = ["Program", "aligned", "print_json", "progress", "tracked", "version"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slova.metrics import Selection
-from slova.metrics.tally import bin_index, sums
+from slova.metrics.binning import bin_index, sums
 
 __all__ = ["OUTPUTS", "ExportError", "Metadata", "Validation", "metadata"]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 
-from slova.backend import to_numpy
+from slova._backend import to_numpy
 from slova.export.contract import OUTPUTS, ExportError, Metadata
 from slova.export.operators import OPSET, TABLE
 from slova.export.program import Exported, quiet, sentence, shapes

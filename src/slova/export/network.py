@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 import slova
+from slova._backend import Array, to_numpy
+from slova._batches import Batch, logits_of
 from slova.artifact import atomic_path
-from slova.backend import Array, to_numpy
-from slova.batches import Batch, logits_of
 from slova.classifier import Classifier
 from slova.export.contract import ExportError, Metadata, Validation, check_suffix
 from slova.export.parity import Bounds, Parity, compare

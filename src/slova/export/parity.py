@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slova.backend import Array, floating, to_numpy
+from slova._backend import Array, floating, to_numpy
 from slova.calibration import Map
 from slova.export.contract import OUTPUTS, ExportError
 from slova.scorer import Scorer

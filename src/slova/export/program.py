@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from slova.batches import Batch, logits_of
+from slova._batches import Batch, logits_of
 from slova.export.contract import PROGRAM, ExportError, Metadata
 from slova.scorer import Scorer
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova.batches import Batch, as_tensors, batches, count
+from slova._batches import Batch, as_tensors, batches, count
 from slova.export.contract import ExportError
 
 __all__ = ["AT_A_TIME", "ROWS", "given_rows", "random_logits", "random_rows"]

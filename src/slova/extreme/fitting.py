@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from torch import Tensor
 
-from slova.backend import Array, to_numpy
+from slova._backend import Array, to_numpy
 from slova.calibration import ExponentialCalibration, Map
 from slova.extreme.chunks import check_labels, linear
 from slova.extreme.readout import finish, top

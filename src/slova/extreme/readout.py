@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slova.backend import Array, of
-from slova.backend_torch import TORCH
+from slova._backend import Array, of
+from slova._backend.torch import TORCH
 from slova.calibration import AffineCalibration
 from slova.extreme.chunks import Linear, chunks, fused, linear
 from slova.heads import NONE, log_several, log_slova, read_slova

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from slova.backend import Array, floating
+from slova._backend import Array, floating
 from slova.calibration import ExponentialCalibration, Map
 from slova.extreme.chunks import TRITON
 from slova.extreme.readout import check, finish

@@ -8,12 +8,12 @@ merges with `+`:
     Detection.of(inside, outside).auroc    # Estimate(value, bound): ranks need more than sums
 """
 
+from slova._mergeable import Estimate
 from slova.metrics.calibration_error import ClasswiseEce, Ece, classwise_ece, ece
 from slova.metrics.detection import Detection, aupr, auroc, fpr95
 from slova.metrics.means import Accuracy, Brier, Mmc, Nll, accuracy, brier, mmc, nll
 from slova.metrics.reliability import Reliability, reliability
 from slova.metrics.selection import RiskCoverage, Selection, aurc, risk_coverage
-from slova.state import Estimate
 
 __all__ = [
     "Accuracy",

@@ -3,7 +3,7 @@
 Top-label: the confidence is the largest of a row's probs, a hit is a right top class; a NONE row counts as wrong.
 Class-wise: each class by itself, the confidence is p_k, a hit is "the label is k"; averaged over classes (Kull et al.
 2019). Equal width: bins closed on the left, the last one on both sides. Equal mass: by ranks, ties never split. The
-details of both are in `slova.metrics.tally`.
+details of both are in `slova.metrics.binning`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from slova.backend import Array
-from slova.metrics.door import labels_for, prob_rows, top
-from slova.metrics.tally import Tally
-from slova.state import Mergeable
+from slova._backend import Array
+from slova._mergeable import Mergeable
+from slova._validation import labels_for, prob_rows, top
+from slova.metrics.binning import BinCounts
 
 __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
 
@@ -22,13 +22,13 @@ __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
 def ece(probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False) -> float:
     """Top-label ECE: the sum over bins of (rows of the bin / N) |accuracy - mean confidence|.
 
-    Noise alone makes it positive. debiased=True gives instead an L2 error whose square is unbiased (`Tally.debiased`).
+    Noise alone makes it positive. debiased=True gives instead an L2 error whose square is unbiased (`BinCounts.debiased`).
 
     >>> import numpy as np
     >>> ece(np.array([[0.75, 0.25], [0.75, 0.0]]), np.array([0, 1]))
     0.25
     """
-    tally = Tally.binned(*top(probs, labels), bins, binning)
+    tally = BinCounts.binned(*top(probs, labels), bins, binning)
     return tally.debiased if debiased else tally.value
 
 
@@ -36,12 +36,12 @@ def classwise_ece(
     probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False
 ) -> float:
     """The mean over classes of the ECE of "it is class k" said with confidence p_k; a NONE row is a miss for each."""
-    tally = Tally.stacked(_classes(probs, labels, bins, binning))
+    tally = BinCounts.stacked(_classes(probs, labels, bins, binning))
     return tally.debiased if debiased else tally.value
 
 
 @dataclass(frozen=True, eq=False)
-class Ece(Tally, Mergeable):
+class Ece(BinCounts, Mergeable):
     """The mergeable state of the top-label ECE in bins of equal width; exact."""
 
     @classmethod
@@ -50,7 +50,7 @@ class Ece(Tally, Mergeable):
 
 
 @dataclass(frozen=True, eq=False)
-class ClasswiseEce(Tally, Mergeable):
+class ClasswiseEce(BinCounts, Mergeable):
     """The mergeable state of the class-wise ECE in bins of equal width, (K, B); exact."""
 
     @classmethod
@@ -58,7 +58,7 @@ class ClasswiseEce(Tally, Mergeable):
         return cls.stacked(_classes(probs, labels, bins, "width"))
 
 
-def _classes(probs: Array, labels: Array, bins: int, binning: str) -> list[Tally]:
+def _classes(probs: Array, labels: Array, bins: int, binning: str) -> list[BinCounts]:
     rows = prob_rows(probs)
     column = labels_for(labels, rows, "probs")
-    return [Tally.binned(p, column == k, bins, binning) for k, p in enumerate(rows.T)]
+    return [BinCounts.binned(p, column == k, bins, binning) for k, p in enumerate(rows.T)]

@@ -13,10 +13,10 @@ from typing import Self
 
 import numpy as np
 
-from slova.backend import Array
-from slova.metrics.door import Floats, confidence_column, finite_column
-from slova.metrics.sketch import Sketch
-from slova.state import Estimate
+from slova._backend import Array
+from slova._mergeable import Estimate
+from slova._validation import Floats, confidence_column, finite_column
+from slova.metrics.confidence_histogram import Sketch
 
 __all__ = ["Detection", "aupr", "auroc", "fpr95"]
 

@@ -10,10 +10,10 @@ from typing import Self
 
 import numpy as np
 
-from slova.backend import Array
+from slova._backend import Array
+from slova._mergeable import SAME, SUM, Mergeable
+from slova._validation import Floats, labels_for, log_column, log_rows, prob_rows, share
 from slova.heads import NONE
-from slova.metrics.door import Floats, labels_for, log_column, log_rows, prob_rows, share
-from slova.state import SAME, SUM, Mergeable
 
 __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
 

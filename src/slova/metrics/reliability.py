@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slova.backend import Array
+from slova._backend import Array
+from slova._validation import Floats, Ints, top
+from slova.metrics.binning import BinCounts, bin_index
 from slova.metrics.calibration_error import Ece
-from slova.metrics.door import Floats, Ints, top
-from slova.metrics.tally import Tally, bin_index
 
 __all__ = ["Reliability", "reliability"]
 
@@ -51,10 +51,10 @@ def reliability(
     lower, upper = np.ones(bins), np.zeros(bins)
     np.minimum.at(lower, index, confidence)
     np.maximum.at(upper, index, confidence)
-    return _curve(Tally.binned(confidence, hits, bins, binning), lower, upper, level)
+    return _curve(BinCounts.binned(confidence, hits, bins, binning), lower, upper, level)
 
 
-def _curve(tally: Tally, lower: Floats, upper: Floats, level: float) -> Reliability:
+def _curve(tally: BinCounts, lower: Floats, upper: Floats, level: float) -> Reliability:
     full = tally.count > 0
     count, hits, total = tally.count[full], tally.hits[full], tally.total[full]
     return Reliability(lower[full], upper[full], count, total / count, hits / count, *_interval(hits, count, level))

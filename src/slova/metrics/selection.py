@@ -12,11 +12,11 @@ from typing import Self
 
 import numpy as np
 
-from slova.backend import Array
-from slova.metrics.door import Flags, Floats, Ints, bin_count, top
-from slova.metrics.sketch import CELLS, EDGES, Sketch
-from slova.metrics.tally import mass_bins, sums
-from slova.state import Estimate
+from slova._backend import Array
+from slova._mergeable import Estimate
+from slova._validation import Flags, Floats, Ints, bin_count, top
+from slova.metrics.binning import mass_bins, sums
+from slova.metrics.confidence_histogram import CELLS, EDGES, Sketch
 
 __all__ = ["RiskCoverage", "Selection", "aurc", "risk_coverage"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from slova.state import Estimate, Mergeable
+from slova._mergeable import Estimate, Mergeable
 
 try:
     import torch

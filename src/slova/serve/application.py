@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 import slova
 from slova.serve import schema
 from slova.serve.drift import WINDOW
-from slova.serve.gate import Gate, refusal
 from slova.serve.limits import Batching, Limits, Refused
+from slova.serve.middleware import Gate, refusal
 from slova.serve.model import Model
 from slova.serve.pages import add_pages
-from slova.serve.plain import add_plain
 from slova.serve.protocol import add_protocol
+from slova.serve.routes import add_plain
 from slova.serve.service import Service
 
 __all__ = ["application"]

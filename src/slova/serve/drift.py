@@ -15,7 +15,7 @@ import numpy as np
 
 from slova.export.contract import BINS
 from slova.heads import NONE
-from slova.metrics.tally import bin_index
+from slova.metrics.binning import bin_index
 
 __all__ = ["WINDOW", "Drift", "Watch"]
 

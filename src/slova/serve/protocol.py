@@ -10,8 +10,8 @@ import slova
 from slova.serve import schema
 from slova.serve.limits import Refused
 from slova.serve.model import Model
-from slova.serve.query import query, rows_of
-from slova.serve.replies import VERSION, check_size, reply
+from slova.serve.oip_request import query, rows_of
+from slova.serve.responses import VERSION, check_size, reply
 from slova.serve.service import Service
 
 __all__ = ["add_protocol"]

@@ -11,8 +11,8 @@ from typing import Any
 import uvicorn
 
 from slova.serve.connection import connection
-from slova.serve.gate import HEAD
 from slova.serve.limits import Limits
+from slova.serve.middleware import HEAD
 
 __all__ = ["ServeError", "listen", "serve"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import _safe_split
 
-from slova.calibration import ExponentialCalibration, PairSketch, SmallValidationWarning
+from slova.calibration import ExponentialCalibration, PairHistogram, SmallValidationWarning
 from slova.heads import NONE, Readout
 from slova.scorer import Scorer
 from slova.sklearn.members import Labels, Logits, Weight, fit_members
@@ -95,14 +95,14 @@ class Evidence:
     row counts by the share of all scored rows that had been scored by then.
     """
 
-    top: PairSketch
-    none: PairSketch
+    top: PairHistogram
+    none: PairHistogram
     rows: int
 
     @classmethod
     def of(cls, readout: Readout, labels: Labels) -> Evidence:
-        none = PairSketch.of(readout.log_none[:, None], np.where(labels == NONE, 0, NONE))
-        return cls(PairSketch.of(readout.log_probs, labels, which="top"), none, len(labels))
+        none = PairHistogram.of(readout.log_none[:, None], np.where(labels == NONE, 0, NONE))
+        return cls(PairHistogram.of(readout.log_probs, labels, which="top"), none, len(labels))
 
     def then(self, later: Evidence) -> Evidence:
         rows = self.rows + later.rows
@@ -115,5 +115,5 @@ class Evidence:
         return replace(scorer, map=fit(self.top.pairs), none_map=none_map, validation=None)
 
 
-def _scaled(sketch: PairSketch, share: float) -> PairSketch:
+def _scaled(sketch: PairHistogram, share: float) -> PairHistogram:
     return replace(sketch, count=share * sketch.count, hits=share * sketch.hits, total=share * sketch.total)

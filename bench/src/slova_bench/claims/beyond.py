@@ -1,0 +1,83 @@
+"""What lies past the paper: methods that it does not have, beside those it has, at the seeds they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from slova_bench import labels
+from slova_bench.claims.claim import Check, Claim
+from slova_bench.claims.numbers import mean_over, means
+from slova_bench.labels import look
+from slova_bench.results import Row
+from slova_bench.tables.assembly import shown
+from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
+from slova_bench.tables.seeds import Column
+
+__all__ = ["CLAIMS"]
+
+NEW = tuple(method for method in labels.BEYOND if method not in ("slova_none_raw", "retrofit_noise"))
+RIVALS = ("temperature", "ensemble")
+NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
+
+
+def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival: str) -> Check | None:
+    """In how many of the nine quartiles the one is below the other, at the seeds at which both have every set."""
+    both = [row for row in rows if row.method in (method, rival) and not row.variant]
+    found = {metric: quartiles(both, metric, shift_groups(rows)[0]) for metric in METRICS}
+    seeds = _common(column for by_share in found.values() for column in by_share.values())
+    if not seeds:
+        return None
+    wins, words = 0, list[str]()
+    for metric, by_share in found.items():
+        columns = [means(_at(column, seeds)) for column in by_share.values()]
+        pairs = [(column[method, ""], column[rival, ""]) for column in columns]
+        wins += sum(labels.is_better(metric, *pair) for pair in pairs)
+        ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
+        words.append(f"{labels.metric(metric).name} {ours} and {theirs}")
+    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles ({_seeds(seeds)})"
+    return Check("", f"{count}: {'; '.join(words)}")
+
+
+def foreign(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """MMC and AUROC of each foreign set, with NONE in training and without."""
+    tests = [name for name in dict.fromkeys(row.test for row in rows) if name != f"{on}-test"]
+    words = [word for test in tests if (word := _with_and_without([row for row in rows if row.test == test], test))]
+    seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (NONE_TRAINED, PLAIN)))
+    return Check("", f"MMC and AUROC with and without ({_seeds(seeds)}): {'; '.join(words)}") if words else None
+
+
+def _with_and_without(rows: Sequence[Row], test: str) -> str:
+    pair = [NONE_TRAINED, PLAIN]
+    found = [mean_over([row for row in rows if row.metric == metric], pair) for metric in ("mmc", "auroc")]
+    if not all(found):
+        return ""
+    sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
+    return f"{labels.set_name(test)} {' and '.join(sides)}"
+
+
+def _common(columns: Iterable[Column]) -> set[int]:
+    """The seeds that both methods have in every column."""
+    found = list(columns)
+    if any(len(column) < 2 for column in found):
+        return set()
+    return set.intersection(*(set(seeds) for column in found for seeds in column.values()))
+
+
+def _at(column: Column, seeds: set[int]) -> Column:
+    return {name: {seed: values[seed] for seed in seeds} for name, values in column.items()}
+
+
+def _seeds(seeds: set[int]) -> str:
+    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+
+
+def _claims() -> Iterator[Claim]:
+    for method in NEW:
+        for rival in RIVALS:
+            text = f"{look(method).name}, against {look(rival).name.lower()}, by quartiles over shifts"
+            yield Claim(text, "", "shift", partial(cells, method=method, rival=rival))
+    yield Claim("What NONE in training does to foreign data, uncalibrated", "", "ood", foreign)
+
+
+CLAIMS = tuple(_claims())

@@ -1,0 +1,79 @@
+"""Numbers in the words of a finding: who is best, in which place, by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from slova_bench import labels
+from slova_bench.results import Row
+from slova_bench.results_folder import MissingRowsError
+from slova_bench.tables.assembly import label, shown
+from slova_bench.tables.seeds import Column, Name, estimate
+
+__all__ = ["OURS", "agreeing", "best", "listed", "mean_over", "means", "place", "present", "said", "standing"]
+
+OURS: Name = ("slova", "")
+
+
+def means(column: Column) -> dict[Name, float]:
+    return {name: estimate(values).mean for name, values in column.items()}
+
+
+def best(values: Mapping[Name, float], metric: str) -> Name:
+    return (max if labels.metric(metric).larger else min)(values, key=lambda name: values[name])
+
+
+def place(values: Mapping[Name, float], name: Name, metric: str) -> str:
+    """`2nd of 9`."""
+    first = 1 + sum(labels.is_better(metric, other, values[name]) for other in values.values())
+    ending = "th" if first in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(first % 10, "th")
+    return f"{first}{ending} of {len(values)}"
+
+
+def standing(values: Mapping[Name, float], metric: str, name: Name = OURS) -> str:
+    """Who is best, and where the method in question is: `Ensemble 0.024, SLOVA 0.027 (2nd of 9)`."""
+    top = best(values, metric)
+    first = said(top, values[top], metric)
+    if name not in values or name == top:
+        return f"{first} ({place(values, top, metric)})" if name == top else first
+    return f"{first}, {said(name, values[name], metric)} ({place(values, name, metric)})"
+
+
+def said(name: Name, value: float, metric: str) -> str:
+    return f"{label(name)} {shown(metric, value).text}"
+
+
+def listed(values: Mapping[Name, float], metric: str) -> str:
+    return ", ".join(said(name, value, metric) for name, value in values.items())
+
+
+def agreeing(one: Mapping[Name, float], other: Mapping[Name, float]) -> tuple[int, int]:
+    """Of how many pairs of methods both say which is better, and how often they say the same."""
+    signs = [
+        float(np.sign(one[a] - one[b]) * np.sign(other[a] - other[b]))
+        for a, b in combinations(sorted(one.keys() & other.keys()), 2)
+    ]
+    return sum(sign > 0 for sign in signs), sum(sign != 0 for sign in signs)
+
+
+def present(values: Mapping[Name, object], wanted: Collection[str], experiment: str, on: str) -> None:
+    """Refuses a claim about methods that were not run."""
+    missing = [method for method in wanted if (method, "") not in values]
+    if missing:
+        what = f"slova bench run {experiment}{f' --on {on}' if on else ''} --methods {','.join(missing)}"
+        raise MissingRowsError(f"there are no rows of {', '.join(missing)}: run {what}")
+
+
+def mean_over(rows: Iterable[Row], methods: Sequence[str]) -> dict[Name, float]:
+    """Each method's mean over the sets that all of them have, at the seeds that all of them have."""
+    found: dict[Name, dict[tuple[object, ...], float]] = {(method, ""): {} for method in methods}
+    for row in rows:
+        if (row.method, row.variant) in found:
+            found[row.method, row.variant][row.test, row.shift, row.level, row.seed] = row.value
+    common = set.intersection(*(set(values) for values in found.values()))
+    if not common:
+        return {}
+    return {name: float(np.mean([values[key] for key in sorted(common, key=str)])) for name, values in found.items()}

@@ -1,0 +1,85 @@
+"""Claims about the steps of the method: what read-out and calibration add (Sec. 4.3), and how stable the fit is
+(Appendix B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from slova_bench import labels
+from slova_bench.claims.claim import Check, Claim
+from slova_bench.claims.numbers import best, listed, means, present
+from slova_bench.results import Row
+from slova_bench.results_folder import MissingRowsError
+from slova_bench.tables.quartiles import quartiles, shift_groups
+from slova_bench.tables.seeds import Name
+from slova_bench.tables.stability import METRICS, size
+
+__all__ = ["CLAIMS"]
+
+STEPS = ("ova", "slova_raw", "slova")
+STABLE = {"M": 10, "n_b": 400}  # the paper: past these nothing changes appreciably
+APPRECIABLE = 0.1  # of the metric
+
+
+def successive(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """Each step has a lower median ECE than the one before."""
+    found = _medians(rows, "ece", on)
+    values = [found[name, ""] for name in STEPS]
+    return Check("each step improves the ECE", listed(found, "ece"), tuple(b < a for a, b in pairwise(values)))
+
+
+def best_nll(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    found = _medians(rows, "nll", on)
+    return Check("complete SLOVA is best", listed(found, "nll"), (best(found, "nll") == ("slova", ""),))
+
+
+def same_accuracy(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    found = _medians(rows, "accuracy", on)
+    values = [found[name, ""] for name in STEPS]
+    return Check("the same", listed(found, "accuracy"), tuple(bool(np.isclose(a, b)) for a, b in pairwise(values)))
+
+
+def stable(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """Past the sizes the paper names, how far any fit is from their median; beside it, how far those before are."""
+    holds, words = list[bool](), list[str]()
+    for kind, least in STABLE.items():
+        spreads = {metric: _spread(rows, metric, kind, least) for metric in METRICS}
+        holds += [after <= APPRECIABLE for _, after in spreads.values()]
+        parts = [
+            f"{labels.metric(m).name} {100 * after:.0f} % ({100 * before:.0f} %)"
+            for m, (before, after) in spreads.items()
+        ]
+        words.append(f"{kind} > {least} (up to there): {', '.join(parts)}")
+    return Check("stable", f"largest differences for {'; '.join(words)}", tuple(holds))
+
+
+def _medians(rows: Sequence[Row], metric: str, on: str) -> dict[Name, float]:
+    found = means(quartiles(rows, metric, shift_groups(rows)[0])[50])
+    present(found, STEPS, "ablation", on)
+    return {(name, ""): found[name, ""] for name in STEPS}
+
+
+def _spread(rows: Sequence[Row], metric: str, kind: str, least: float) -> tuple[float, float]:
+    """The largest relative distance from the median fit past that size, of fits up to it and of those past it."""
+    found: dict[float, list[float]] = {}
+    for row in rows:
+        if row.metric == metric and size(row.variant)[0] == kind:
+            found.setdefault(size(row.variant)[1], []).append(row.value)
+    values = {number: float(np.mean(those)) for number, those in found.items()}
+    past = [value for number, value in values.items() if number > least]
+    if not past:
+        raise MissingRowsError(f"there are no rows of {kind} > {least:g}: run slova bench run stability")
+    gaps = {number: abs(value / float(np.median(past)) - 1) for number, value in values.items()}
+    before, after = ([gap for number, gap in gaps.items() if (number > least) is large] for large in (False, True))
+    return max(before, default=0.0), max(after)
+
+
+CLAIMS = (
+    Claim("Read-out, then calibration lower the median ECE of OVA", "Fig. 8, Sec. 4.3", "ablation", successive),
+    Claim("The complete method has the lowest median NLL of its steps", "Fig. 8, Sec. 4.3", "ablation", best_nll),
+    Claim("No step changes the accuracy", "Fig. 8, Sec. 4.3", "ablation", same_accuracy),
+    Claim("The fit is stable past M = 10 terms and n_b = 400 points, to a tenth", "App. B", "stability", stable),
+)

@@ -1,0 +1,1 @@
+"""The commands that the comparison adds: `slova bench …`."""

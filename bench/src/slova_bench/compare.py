@@ -1,0 +1,167 @@
+"""Methods compared on rows of results: complete blocks, per seed and pooled, against a control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slova_bench import labels
+from slova_bench.ranks import Distance, Floats, Friedman, bonferroni_dunn, friedman, ranks
+
+__all__ = ["Cell", "Comparison", "Verdict", "compare"]
+
+
+class Cell(NamedTuple):
+    """One row of the table of ranks."""
+
+    experiment: str
+    train: str
+    test: str
+    shift: str
+    level: float
+
+
+Unit = tuple[Cell, int]  # a cell at a seed
+Units = dict[Unit, list[float]]  # to a value a metric
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Both steps: Friedman's test, corrected for ties, and the distances, which count only if it rejects."""
+
+    friedman: Friedman
+    distance: Distance
+
+    @property
+    def rejects(self) -> bool:
+        """Whether "all methods are equal" is rejected."""
+        return self.friedman.p < self.distance.alpha
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Verdicts of result rows: one a seed (where it has two cells or more), and one of the means over seeds.
+
+    `naive` counts each seed of a cell as a cell of its own, which inflates N: for comparison only. `caution` says when
+    the cells themselves are not independent. `dropped`: which methods lacked a cell at a seed; `left_out`: the methods
+    that have nothing in common with the control.
+    """
+
+    per_seed: dict[int, Verdict]
+    pooled: Verdict
+    naive: Verdict
+    cells: tuple[Cell, ...]
+    dropped: dict[Unit, tuple[str, ...]]
+    left_out: tuple[str, ...]
+    caution: str
+
+
+def compare(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    metrics: Sequence[str],
+    control: str = "slova",
+    methods: Sequence[str] | None = None,
+    alpha: float = 0.05,
+) -> Comparison:
+    """Compares the methods of result rows on the cells that all of them have, at the same seeds.
+
+    A method with a variant is called "method variant". Of several metrics, the mean rank over them is ranked again, so
+    that a cell stays one row. Without `methods`: all that share a cell with the control.
+    """
+    if isinstance(metrics, str) or not metrics:
+        raise ValueError(f"metrics {metrics!r} are not a list of names")
+    found = _read(rows, metrics)
+    names, left_out = _named(found, control, methods)
+    units, dropped = _complete(found, names)
+    cells = sorted({cell for cell, _ in units})
+    if len(cells) < 2:
+        fewest = min(names, key=lambda name: len(found[name]))
+        raise ValueError(
+            f"2 cells or more are needed in which no method is missing, not {len(cells)}; {fewest} has fewest"
+        )
+
+    def verdict(values: Floats) -> Verdict:
+        table = _mean_over_metrics(values, metrics)
+        means = dict(zip(names, ranks(table).mean(0).tolist(), strict=True))
+        return Verdict(friedman(table), bonferroni_dunn(means, len(table), control=control, alpha=alpha))
+
+    values = np.array([[found[name][unit] for name in names] for unit in units]).transpose(0, 2, 1)
+    of_cell, of_seed = np.array([(cells.index(cell), seed) for cell, seed in units]).T
+    seeds = [int(seed) for seed in np.unique(of_seed) if (of_seed == seed).sum() > 1]
+    return Comparison(
+        per_seed={seed: verdict(values[of_seed == seed]) for seed in seeds},
+        pooled=verdict(np.stack([values[of_cell == index].mean(0) for index in range(len(cells))])),
+        naive=verdict(values),
+        cells=tuple(cells),
+        dropped=dropped,
+        left_out=left_out,
+        caution=_caution(cells),
+    )
+
+
+def _read(rows: Iterable[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Units]:
+    """What every method has: the cells and seeds at which all metrics are there."""
+    values: dict[str, dict[Unit, dict[str, float]]] = {}
+    for row in rows:
+        if row["metric"] not in metrics:
+            continue
+        name = f"{row['method']} {row['variant']}".strip()
+        cell = Cell(row["experiment"], row["train"], row["test"], row["shift"], float(row["level"]))
+        unit = values.setdefault(name, {}).setdefault((cell, int(row["seed"])), {})
+        if row["metric"] in unit:
+            raise ValueError(f"{name} has two values of {row['metric']} at seed {row['seed']} of {tuple(cell)}")
+        unit[row["metric"]] = _value(row, name)
+    return {
+        name: {key: [unit[metric] for metric in metrics] for key, unit in units.items() if len(unit) == len(metrics)}
+        for name, units in values.items()
+    }
+
+
+def _value(row: Mapping[str, Any], name: str) -> float:
+    value = float(row["value"])
+    if math.isnan(value):
+        raise ValueError(
+            f"{row['metric']} of {name} is NaN at seed {row['seed']} of {row['test']} {row['shift']}".strip()
+        )
+    if row["metric"] == "mmc" and row["train"].rpartition("-")[0] == row["test"].rpartition("-")[0]:
+        raise ValueError(f"mmc on {row['test']} is in-distribution, where less is not better: leave these rows out")
+    return value
+
+
+def _named(
+    found: Mapping[str, Units], control: str, methods: Sequence[str] | None
+) -> tuple[list[str], tuple[str, ...]]:
+    """The methods to compare, and those that share nothing with the control."""
+    for name in (control, *(methods or ())):
+        if not found.get(name):
+            raise ValueError(f"{name!r} has no such rows; there are {', '.join(sorted(found)) or 'none at all'}")
+    if methods is not None:
+        return sorted({control, *methods}), ()
+    near = [name for name in sorted(found) if not found[name].keys().isdisjoint(found[control])]
+    return near, tuple(sorted(found.keys() - set(near)))
+
+
+def _complete(found: Mapping[str, Units], names: Sequence[str]) -> tuple[list[Unit], dict[Unit, tuple[str, ...]]]:
+    """What all methods have, and for the rest which methods lack it."""
+    seen = {unit for name in names for unit in found[name]}
+    lacking = {unit: tuple(name for name in names if unit not in found[name]) for unit in sorted(seen)}
+    return [unit for unit in lacking if not lacking[unit]], {unit: those for unit, those in lacking.items() if those}
+
+
+def _mean_over_metrics(values: Floats, metrics: Sequence[str]) -> Floats:
+    """values (N, metrics, k) to mean ranks (N, k)."""
+    larger = [labels.metric(metric).larger for metric in metrics]
+    return np.asarray(np.mean([ranks(values[:, index], larger=up) for index, up in enumerate(larger)], axis=0))
+
+
+def _caution(cells: Sequence[Cell]) -> str:
+    sets = len({(cell.train, cell.test) for cell in cells})
+    if sets == len(cells):
+        return ""
+    what = "pair" if sets == 1 else "pairs"
+    return f"{len(cells)} cells of {sets} {what} of sets are not independent: p-values and distances are too small"

@@ -1,0 +1,125 @@
+"""One file of images: NAME.npz with `images` uint8 (N, H, W, C) and, where known, `labels` (N,). It is read as numbers
+only, checked against what is recorded of it, and written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from slova._backend import Array
+from slova.artifact import atomic_path
+from slova.heads import NONE
+from slova_bench.data.download import Archive, DataError, fetch
+
+__all__ = ["DataError", "File", "Pack", "pack"]
+
+DAMAGE = (ValueError, TypeError, EOFError, OSError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+class Pack(NamedTuple):
+    """Images uint8 (N, H, W, C) and labels (N,), as files hold them."""
+
+    images: Array
+    labels: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """What NAME.npz must hold, and where the images come from when it is not there: a package that embeds them, larger
+    pictures of the same things, or an archive to download. `sha256` is that of the bytes of the images and of the
+    labels (as 64-bit integers), as far as they are recorded."""
+
+    name: str
+    classes: int
+    side: int = 32
+    channels: int = 3
+    labelled: bool = True
+    count: int | None = None
+    sha256: tuple[str, ...] = ()
+    embedded: Callable[[], tuple[Array, Array]] | None = None
+    larger: File | None = None
+    archive: Archive | None = None
+
+
+def pack(file: File, folder: Path) -> Pack:
+    """The images of a file: from the folder, or from where they come when it is not there."""
+    path = folder / f"{file.name}.npz"
+    if file.embedded:
+        return _checked(*file.embedded(), file, file.name)
+    if path.exists():
+        return _checked(*_read(path), file, str(path))
+    if file.larger and (folder / f"{file.larger.name}.npz").exists():
+        return _shrunk(pack(file.larger, folder), file.side)
+    if file.archive:
+        return _unpacked(file, file.archive, path)
+    wanted = " or ".join(f"{file.name}.npz" for file in (file, file.larger) if file)
+    raise FileNotFoundError(f"{file.name} has no download: put {wanted} into {folder}, or name another folder")
+
+
+def _unpacked(file: File, archive: Archive, path: Path) -> Pack:
+    """The images of a downloaded archive, kept as a file for the next time."""
+    downloaded = fetch(archive, path.parent)
+    found = _checked(*archive.read(downloaded), file, str(downloaded))
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, images=found.images, labels=found.labels)
+    return found
+
+
+def _shrunk(larger: Pack, side: int) -> Pack:
+    """Every pixel is the mean of the square block it stands for, rounded."""
+    count, height, width, channels = larger.images.shape
+    rows, columns = height // side, width // side
+    blocks = larger.images.reshape(count, side, rows, side, columns, channels)
+    sums, area = blocks.sum(axis=(2, 4), dtype=np.uint32), rows * columns
+    return Pack(((sums + area // 2) // area).astype(np.uint8), larger.labels)
+
+
+def _read(path: Path) -> tuple[Array, Array | None]:
+    """The arrays of a file, without ever unpickling one."""
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in ("images", "labels") if name in archive.files}
+            there = ", ".join(map(repr, archive.files)) or "none"
+    except DAMAGE as error:
+        raise DataError(f"{path} is not an npz file of numbers, or is damaged: {error}") from error
+    if "images" not in arrays:
+        raise DataError(f"{path} has no array 'images': there are {there}")
+    return arrays["images"], arrays.get("labels")
+
+
+def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pack:
+    """Images and labels that are what the file must hold; images without labels, where that may be, are of no class."""
+    _check_images(images, file, where)
+    if labels is None and file.labelled:
+        raise DataError(f"{where} has no array 'labels'")
+    found = Pack(images, np.full(len(images), NONE) if labels is None else labels)
+    _check_labels(found, file, where)
+    for name, array, sha256 in zip(Pack._fields, (images, found.labels.astype("<i8")), file.sha256, strict=False):
+        if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != sha256:
+            raise DataError(f"{where}: the {name} do not match their checksum, so they are not those of {file.name}")
+    return found
+
+
+def _check_images(images: Array, file: File, where: str) -> None:
+    shape = (file.side, file.side, file.channels)
+    wanted = f"uint8 ({', '.join(map(str, (file.count or 'N', *shape)))})"
+    if images.dtype != np.uint8 or images.shape[1:] != shape or len(images) != (file.count or max(len(images), 1)):
+        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, wanted {wanted}")
+
+
+def _check_labels(found: Pack, file: File, where: str) -> None:
+    labels, lowest = found.labels, 0 if file.labelled else NONE
+    if labels.shape != (len(found.images),) or not np.issubdtype(labels.dtype, np.integer):
+        raise DataError(
+            f"{where}: the labels are {labels.dtype} {labels.shape}, wanted integers ({len(found.images)},)"
+        )
+    if labels.min() < lowest or labels.max() >= file.classes:
+        spread = f"{labels.min()} to {labels.max()}"
+        raise DataError(f"{where}: the labels go from {spread}, wanted {lowest} to {file.classes - 1}")

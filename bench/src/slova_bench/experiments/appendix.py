@@ -1,0 +1,63 @@
+"""The calibration curve of complete ignorance (Appendix A): exact, the paper's approximation 1 - (1 - P)^K, and a sum
+of powers fitted to the exact one. No network is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slova._backend import Array
+from slova.calibration.mixture import Points, best_mixture
+from slova_bench.method import Method
+from slova_bench.pipeline import Bench
+from slova_bench.results import Cell, Results, Row
+
+CLASSES = 3
+LEVELS = np.linspace(0.01, 1.0, 100).round(2)
+
+
+def exact(probability: Array) -> Array:
+    """Gamma(K, log 1/P) / (K-1)!: the share of products of K uniform numbers that are below P."""
+    from scipy.special import gammaincc
+
+    return np.asarray(gammaincc(CLASSES, -np.log(probability)))
+
+
+def approximate(probability: Array) -> Array:
+    return 1 - (1 - probability) ** CLASSES
+
+
+def fitted(probability: Array) -> Array:
+    t = -np.log(LEVELS)
+    mixture = best_mixture(Points(t, exact(LEVELS), np.full(len(t), 1 / len(t))))
+    return mixture.at(-np.log(probability))
+
+
+@dataclass(frozen=True)
+class Appendix:
+    name: str = "appendix"
+    methods: tuple[str, ...] = ()
+
+    def run(
+        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
+    ) -> Iterator[list[Row]]:
+        for rows in self._left(results):
+            results.append(rows)
+            yield rows
+
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
+        return [1 for _ in self._left(results)]
+
+    def _left(self, results: Results) -> list[list[Row]]:
+        known = {row.key for row in results.read()}
+        curves = ([row for row in self._curve(curve) if row.key not in known] for curve in (exact, approximate, fitted))
+        return [rows for rows in curves if rows]
+
+    def _curve(self, curve: Callable[[Array], Array]) -> list[Row]:
+        cells = [Cell(self.name, curve.__name__, f"K={CLASSES}", "", "", "", float(p), 0, 1) for p in LEVELS]
+        return [Row.of(cell, "calibrated", value) for cell, value in zip(cells, curve(LEVELS), strict=True)]
+
+
+EXPERIMENT = Appendix()

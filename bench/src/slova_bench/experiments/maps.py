@@ -1,0 +1,93 @@
+"""Calibration maps and what they were fitted to (Sec. 3.6): the share of hits in moving windows over the validation
+set's pairs, and the map, there and on a grid.
+
+`level` is a probability before calibration, the mean one of a window, and `n` counts pairs. Only methods that map each
+probability by itself have such a curve; the others have no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slova._backend import Array
+from slova.calibration import Map
+from slova.calibration.pairs import Pairs
+from slova_bench.experiment import PerNetwork
+from slova_bench.method import Method
+from slova_bench.pipeline import Bench, calibration
+from slova_bench.results import Cell, Results, Row
+
+LEAST = 1e-8  # where the logarithmic axis begins
+POINTS = 100  # windows on each of the two axes
+GRID = sorted({float(f"{p:.8g}") for p in (*np.linspace(0.01, 1, 100), *np.geomspace(LEAST, 1, 81))})
+
+
+def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
+    """Whether there is a grid, which is written last, after the windows, whose levels only a fit can tell; a method
+    without a curve has nothing to wait for."""
+    known = {row.key for row in results.read()}
+
+    def there(method: Method, seed: int) -> bool:
+        cell = _cell(method, bench, seed)
+        grid = (Row.of(cell._replace(level=level), "calibrated", 0.0).key for level in GRID)
+        return not _has_curve(method) or known.issuperset(grid)
+
+    return there
+
+
+def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
+    fitted, pairs = _fitted(method, bench, seed)
+    cell = _cell(method, bench, seed)._replace(n=int(pairs.total))
+    return [*_observed(cell, pairs, fitted), *_curve(cell, GRID, fitted)]
+
+
+def _cell(method: Method, bench: Bench, seed: int) -> Cell:
+    return Cell("maps", method.name, method.variant, bench.setting.train, bench.setting.val, "", 0, seed, 0)
+
+
+def _has_curve(method: Method) -> bool:
+    """Whether its map is a function of one probability, as the class says that fits it."""
+    fit = getattr(method.calibrate, "func", method.calibrate)  # of a partial
+    return bool(getattr(getattr(fit, "__self__", None), "elementwise", False))
+
+
+def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Map, Pairs]:
+    """The method's map and the pairs it was fitted to, from the fit itself."""
+    seen: list[tuple[Map, Pairs]] = []
+
+    def fit(log_probs: Array, labels: Array) -> Map:
+        assert method.calibrate is not None
+        fitted = method.calibrate(log_probs, labels)
+        seen.append((fitted, Pairs.of(log_probs, labels)))
+        return fitted
+
+    calibration(replace(method, calibrate=fit), bench, bench.trained(method, seed))
+    return seen[0]
+
+
+def _observed(cell: Cell, pairs: Pairs, fitted: Map) -> Iterator[Row]:
+    """Windows of the fit's own moving averages, and the map there."""
+    probability, share = pairs.averages()
+    found = {float(f"{p:.8g}"): hits for p, hits in zip(probability, share, strict=True)}  # levels as a file keeps them
+    levels = _spread(np.array(sorted(found)))
+    yield from (Row.of(cell._replace(level=level), "observed", found[level]) for level in levels)
+    yield from _curve(cell, [level for level in levels if level > 0], fitted)
+
+
+def _spread(levels: NDArray[np.float64]) -> list[float]:
+    """About POINTS of these levels on an axis of p, and as many on one of log p."""
+    wanted = np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(LEAST, 1, POINTS)])
+    nearest = {int(np.abs(levels - level).argmin()) for level in wanted}
+    return [float(levels[place]) for place in sorted(nearest)]
+
+
+def _curve(cell: Cell, levels: Sequence[float], fitted: Map) -> list[Row]:
+    values = np.exp(fitted(np.log(levels)))
+    return [Row.of(cell._replace(level=p), "calibrated", c) for p, c in zip(levels, values, strict=True)]
+
+
+EXPERIMENT = PerNetwork(name="maps", methods=("slova", "slova_clean"), done=done, rows=rows)

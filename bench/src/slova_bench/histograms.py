@@ -1,0 +1,89 @@
+"""Confidence histograms, one a cell: what reliability, risk-coverage and a reject slider are drawn from without the
+predictions.
+
+A hundred bins of equal width, closed on the left; in each the number of rows, of right ones, and the sum of their
+confidence. While an experiment runs they are appended to a journal, a line each; closed, they are a small Parquet file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slova._backend import Array
+from slova_bench.parquet import load_table, save_table
+from slova_bench.results import Cell
+
+__all__ = ["BINS", "Histogram", "Histograms"]
+
+BINS = 100
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The confidence of one method on one set."""
+
+    cell: Cell
+    count: tuple[int, ...]
+    hits: tuple[int, ...]
+    total: tuple[float, ...]
+
+    @classmethod
+    def of(cls, cell: Cell, confidence: Array, hits: Array) -> Histogram:
+        place = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
+        total = np.bincount(place, confidence, BINS).round(4)
+        return cls(
+            cell,
+            tuple(np.bincount(place, minlength=BINS).tolist()),
+            tuple(np.bincount(place[hits], minlength=BINS).tolist()),
+            tuple(total.tolist()),
+        )
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.cell[:8]
+
+
+class Histograms:
+    """Those of one experiment, beside its rows."""
+
+    def __init__(self, rows: Path) -> None:
+        self.path = rows.with_suffix(".parquet")
+        self.journal = rows.with_name(f".{rows.stem}.histograms.jsonl")
+
+    def append(self, histograms: Iterable[Histogram]) -> None:
+        self.journal.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.journal, "a") as file:
+            file.write("".join(f"\n{json.dumps(astuple(histogram))}" for histogram in histograms))
+
+    def read(self) -> list[Histogram]:
+        """All there are, of an interrupted run too; a line that was cut off is dropped, its cell was not finished."""
+        found = [*self._closed(), *self._journalled()]
+        return list({histogram.key: histogram for histogram in found}.values())
+
+    def close(self) -> None:
+        histograms = sorted(self.read(), key=lambda histogram: [str(part) for part in histogram.key])
+        if histograms:
+            columns = {name: [h.cell[i] for h in histograms] for i, name in enumerate(Cell._fields)}
+            parts = {name: [list(getattr(h, name)) for h in histograms] for name in ("count", "hits", "total")}
+            save_table(self.path, {**columns, **parts})
+        self.journal.unlink(missing_ok=True)
+
+    def _closed(self) -> Iterator[Histogram]:
+        if self.path.exists():
+            for row in load_table(self.path):
+                cell = Cell(**{name: row[name] for name in Cell._fields})
+                yield Histogram(cell, tuple(row["count"]), tuple(row["hits"]), tuple(row["total"]))
+
+    def _journalled(self) -> Iterator[Histogram]:
+        for line in self.journal.read_text().splitlines() if self.journal.exists() else []:
+            try:
+                cell, count, hits, total = json.loads(line)
+            except ValueError:
+                continue
+            yield Histogram(Cell(*cell), tuple(count), tuple(hits), tuple(total))

@@ -1,0 +1,28 @@
+"""CEDA (Hein et al. 2019): softmax, pushed towards low confidence on as many noise images as there are clean ones."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from slova.vision.outliers import low_pass
+from slova_bench.methods import softmax
+
+
+def confidence(logits: Tensor) -> Tensor:
+    """log of the largest probability, a row."""
+    return functional.log_softmax(logits.float(), dim=-1).max(dim=-1).values
+
+
+def together(network: nn.Module, images: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+    """Cross-entropy of the images and confidence in the noise, which pass through batch norm in one batch."""
+    seen, unseen = network(torch.cat([images, noise])).float().split([len(images), len(noise)])
+    return (functional.cross_entropy(seen, labels) + confidence(unseen).mean()) / 2
+
+
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    return together(network, images, labels, low_pass(images))
+
+
+METHOD = replace(softmax.METHOD, name="ceda", loss=loss, family="ceda")

@@ -1,0 +1,33 @@
+"""One-vs-all with distance-based logits, in the SLOVA paper's variant: f_k = -sqrt(||x - w_k||) on the features; the
+loss is on sigmoid(f), the probability is 2 sigmoid(f), and what was reported is its SLOVA read-out, renormalised and
+not calibrated."""
+
+from dataclasses import replace
+
+from torch import nn
+
+from slova._backend import Array, floating
+from slova.heads import Readout, read_softmax
+from slova_bench.layers import DistanceLinear
+from slova_bench.method import Backbone
+from slova_bench.methods import ova
+from slova_bench.networks import last_linear, with_last
+
+
+def network(backbone: Backbone, classes: int) -> nn.Sequential:
+    base = backbone(classes)
+    return with_last(base, DistanceLinear(last_linear(base).in_features, classes, root=True))
+
+
+def doubled(logits: Array) -> Array:
+    """The logits of 2 sigmoid(f), for f < 0: 2 sigmoid(f) / (1 - 2 sigmoid(f)) = 2 / (e^-f - 1)."""
+    logits, ops = floating(logits, "logits")
+    distance = ops.clip(-logits, 1e-6, None)  # at no distance the odds are infinite
+    return ops.log(ops.full(logits, 2.0)) - distance - ops.log1mexp(-distance)
+
+
+def head(logits: Array) -> Readout:
+    return read_softmax(doubled(logits))
+
+
+METHOD = replace(ova.METHOD, name="ova_dm", network=network, family="ova_dm", head=head)

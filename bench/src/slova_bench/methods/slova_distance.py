@@ -1,0 +1,19 @@
+"""SLOVA that knows how far an image is from the validation images: its one-vs-all network, whose logits say less the
+further away, by what validation images and degraded ones, none like a test shift, have taught. Rows sum to one."""
+
+from dataclasses import replace
+
+from torch import nn
+
+from slova.heads import read_softmax
+from slova.vision.distance_aware import DistanceAware
+from slova_bench.method import Splits
+from slova_bench.methods import slova_raw
+
+
+def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
+    images, labels = splits.validation.images, splits.validation.labels
+    return nn.Sequential(DistanceAware.fit(network, (images.float() / 255, labels)))
+
+
+METHOD = replace(slova_raw.METHOD, name="slova_distance", adapt=adapt, head=read_softmax)

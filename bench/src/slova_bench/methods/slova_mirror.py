@@ -1,0 +1,17 @@
+"""SLOVA calibrated by distance, of the mean logits of an image and its mirror image: one network, asked twice. For
+photographs; a mirrored digit is no digit."""
+
+from dataclasses import replace
+
+from torch import nn
+
+from slova.vision.distance_aware import FlipAveraged
+from slova_bench.method import Splits
+from slova_bench.methods import slova_distance
+
+
+def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
+    return slova_distance.adapt(nn.Sequential(FlipAveraged(network)), splits)
+
+
+METHOD = replace(slova_distance.METHOD, name="slova_mirror", adapt=adapt)

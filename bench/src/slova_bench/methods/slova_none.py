@@ -1,0 +1,19 @@
+"""SLOVA whose network has seen what belongs to no class: a third of each batch is outliers made from its own images,
+labelled NONE. Calibrated on validation images alone."""
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from slova.losses import ova_loss
+from slova.vision.outliers import with_outliers
+from slova_bench.methods import slova_clean
+
+
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    images, labels = with_outliers(images, labels)
+    return ova_loss(network(images), labels)
+
+
+METHOD = replace(slova_clean.METHOD, name="slova_none", loss=loss)
+RAW = replace(METHOD, name="slova_none_raw", calibrate=None)

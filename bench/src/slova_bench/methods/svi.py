@@ -1,0 +1,25 @@
+"""Stochastic variational inference (Graves 2011, Blundell et al. 2015) in Ovadia et al.'s form: Flipout for the second
+convolution of every block, a Bayesian last layer, a prior whose mean is learned, SELU, no batch norm behind random
+weights."""
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from slova_bench.layers import BayesianLinear, kl_divergence
+from slova_bench.method import Backbone, softmax_loss
+from slova_bench.methods import softmax
+from slova_bench.networks import last_linear, with_last
+
+
+def network(backbone: Backbone, classes: int) -> nn.Sequential:
+    base = backbone(classes, bayesian=True)
+    return with_last(base, BayesianLinear(last_linear(base).in_features, classes))
+
+
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    """The evidence bound of one training image: its cross-entropy, and its share of the KL."""
+    return softmax_loss(network, images, labels, rows) + kl_divergence(network) / rows
+
+
+METHOD = replace(softmax.METHOD, name="svi", network=network, loss=loss, family="svi", samples=8)

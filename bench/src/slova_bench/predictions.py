@@ -1,0 +1,185 @@
+"""What a few networks said of every set, in one small file: calibration, ablation, stability, statistics and the report
+can be run again on real data in seconds, without the images, the networks or a GPU.
+
+    slova bench run shift --on cifar10 --embedded
+
+Logits are kept in half precision, of all validation and clean test images, and of the same first images of each other
+set. Methods that need more than logits (random passes, features, other images) cannot be asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from slova import artifact
+from slova._backend import Array
+from slova.heads import NONE
+from slova_bench.dataset_recipes import setting
+from slova_bench.method import Method, Outputs
+from slova_bench.methods import find
+from slova_bench.pipeline import Bench, Trained, pooled
+from slova_bench.test_sets import TestSet, foreign_sets, shifted_sets
+
+__all__ = ["Predictions", "StoredBench", "embedded", "record"]
+
+NAMES = ("softmax", "ova", "ensemble", "slova_none")
+SHIFTED, FOREIGN, NOISE = 1000, 2000, 0.1  # images of a set, and noise as a share of the validation set
+VALIDATION = "validation"
+Answer = tuple[str, str, Array, Array]  # name, set, logits and labels
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Logits (N, K) by network and set, and the labels (N,) of the test and the validation set. The validation set ends
+    with noise, whose label is NONE."""
+
+    on: str
+    logits: Mapping[tuple[str, str], Array]
+    labels: Mapping[str, Array]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name, _ in self.logits))
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets, apart from the validation set, as `test|shift|level`."""
+        return tuple(dict.fromkeys(key for _, key in self.logits if key != VALIDATION))
+
+    def save(self, path: str | Path) -> None:
+        tensors = {f"logits|{name}|{key}": values.astype(np.float16) for (name, key), values in self.logits.items()}
+        tensors |= {f"labels|{key}": values.astype(np.int16) for key, values in self.labels.items()}
+        artifact.save(path, "predictions", tensors, {"on": self.on})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Predictions:
+        tensors, meta = artifact.load(path, "predictions")
+        logits, labels = dict[tuple[str, str], Array](), dict[str, Array]()
+        for key, values in tensors.items():
+            kind, _, rest = key.partition("|")
+            if kind == "labels":
+                labels[rest] = values.astype(np.int64)
+            else:
+                name, _, where = rest.partition("|")
+                logits[name, where] = values
+        return cls(meta["on"], logits, labels)
+
+
+def embedded(on: str) -> Predictions:
+    """The predictions that come with the package."""
+    path = resources.files("slova_bench") / "embedded" / f"{on}.safetensors"
+    with resources.as_file(path) as file:
+        if not file.exists():
+            raise ValueError(f"no predictions for {on} come with slova; run it without --embedded")
+        return Predictions.load(file)
+
+
+def record(
+    bench: Bench, names: tuple[str, ...] = NAMES, *, progress: Callable[[Iterator[Answer]], Iterable[Answer]] = iter
+) -> Predictions:
+    """What the networks of seed 0 say of every set; `progress` may watch the sets go by."""
+    logits, labels = dict[tuple[str, str], Array](), dict[str, Array]()
+    for name, key, values, truth in progress(_answers(bench, names)):
+        logits[name, key] = values
+        if key in (VALIDATION, _key(TestSet(bench.setting.test))):
+            labels[key.partition("|")[0]] = truth
+    return Predictions(bench.setting.name, logits, labels)
+
+
+def _answers(bench: Bench, names: tuple[str, ...]) -> Iterator[Answer]:
+    """Ensembles are averaged, and kept as log-probabilities."""
+    some, more = replace(bench, limit=SHIFTED), replace(bench, limit=FOREIGN)
+    for method in find(names):
+        trained = bench.trained(method, 0)
+        logits, labels = bench.ask_validation(trained, NOISE)
+        yield method.name, VALIDATION, _averaged(method, logits), labels
+        for place, test in [(bench, TestSet(bench.setting.test)), *_wanted(some, more)]:
+            outputs, labels = place.ask(trained, test, features=False)
+            yield method.name, _key(test), _averaged(method, outputs.logits), labels
+
+
+def _wanted(some: Bench, more: Bench) -> list[tuple[Bench, TestSet]]:
+    shifted = [(some, test) for test in shifted_sets(some) if test.shift]
+    return shifted + [(more, test) for test in foreign_sets(more) if test.test != more.setting.test]
+
+
+def _averaged(method: Method, logits: Array) -> Array:
+    return logits[0] if len(logits) == 1 else pooled(method.head, logits).log_probs
+
+
+def _key(test: TestSet) -> str:
+    return f"{test.test}|{test.shift}|{test.level:g}"
+
+
+@dataclass(frozen=True)
+class _Stored(Trained):
+    """Networks that have been asked already."""
+
+    name: str = ""
+
+    def outputs(self, images: object) -> Outputs:
+        raise ValueError(f"there are only stored answers of {self.name}, and none to other images")
+
+
+@dataclass(frozen=True)
+class StoredBench(Bench):
+    """Where every answer is looked up."""
+
+    predictions: Predictions = field(default_factory=lambda: embedded("cifar10"))
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> StoredBench:
+        return cls(setting(predictions.on), predictions=predictions)
+
+    @cached_property
+    def foreign(self) -> tuple[str, ...]:
+        sets = [key.split("|") for key in self.predictions.sets]
+        return tuple(test for test, shift, _ in sets if not shift and "-" in test and test != self.setting.test)
+
+    def trained(self, method: Method, seed: int) -> Trained:
+        name = self._source(method)
+        if name is None or seed != 0:
+            held = ", ".join(self.predictions.names)
+            raise ValueError(f"{method.name}, seed {seed}: what is stored is seed 0 of {held}; leave --embedded out")
+        return _Stored([], method.samples, seed, self.place.device, name=name)
+
+    def ask(self, trained: Trained, test: TestSet, *, features: bool = False) -> tuple[Outputs, Array]:
+        assert isinstance(trained, _Stored)
+        logits = self._logits(trained, _key(test))
+        inside = test.test == self.setting.test
+        labels = self.predictions.labels[self.setting.test][: len(logits)]
+        return Outputs(logits[None], np.empty((len(logits), 0))), labels if inside else np.full(len(logits), NONE)
+
+    def ask_validation(self, trained: Trained, noise: float) -> tuple[Array, Array]:
+        assert isinstance(trained, _Stored)
+        logits, labels = self._logits(trained, VALIDATION), self.predictions.labels[VALIDATION]
+        own = int((labels != NONE).sum())
+        wanted = own + int(noise * own)
+        if wanted > len(logits):
+            raise ValueError(f"a share of {noise:g} noise is more than the {len(logits) - own} images that are stored")
+        return logits[None, :wanted], labels[:wanted]
+
+    def _logits(self, trained: _Stored, key: str) -> Array:
+        found = self.predictions.logits.get((trained.name, key))
+        if found is None:
+            raise ValueError(f"there are no stored answers to {key.replace('|', ' ')}; run it without --embedded")
+        return found.astype(np.float32)
+
+    def holds(self, method: Method) -> bool:
+        """Whether the networks that a method would have trained are stored, and logits are all it needs of them."""
+        return self._source(method) is not None
+
+    def _source(self, method: Method) -> str | None:
+        more = method.samples > 1 or method.adapt is not None or method.detect is not None
+        names = (
+            known.name
+            for known in find(self.predictions.names)
+            if (known.network, known.loss, known.members) == (method.network, method.loss, method.members)
+        )
+        return None if more else next(names, None)

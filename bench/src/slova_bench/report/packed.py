@@ -1,0 +1,50 @@
+"""Histograms, merged over seeds, in few bytes: what the reliability diagram, the densities, risk-coverage and the
+reject slider of the page are computed from.
+
+Of each: 100 counts, 100 errors (count - hits), and for each twentieth of the confidence the mean confidence, in
+thousandths of the way through it. Small numbers are one byte, larger ones several (LEB128); all as base64.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slova_bench.histograms import BINS, Histogram
+
+__all__ = ["COARSE", "merged", "packed"]
+
+COARSE = 20  # bins of a reliability diagram, five of the hundred each
+COLUMNS = ("count", "hits")
+Ints = NDArray[np.int64]
+
+
+def packed(histograms: Iterable[Sequence[Histogram]]) -> str:
+    """Those of each place, one after the other."""
+    content = bytearray()
+    for found in histograms:
+        parts = merged(found)
+        for part in (parts["count"], parts["count"] - parts["hits"], parts["middle"]):
+            for number in part.tolist():
+                _write(content, number)
+    return base64.b64encode(bytes(content)).decode()
+
+
+def merged(histograms: Sequence[Histogram]) -> Mapping[str, Ints]:
+    """Counts and hits (100,) of all of them together, and where in each twentieth the confidence is on average."""
+    count, hits = (np.array([getattr(one, name) for one in histograms], np.int64).sum(axis=0) for name in COLUMNS)
+    total = np.array([histogram.total for histogram in histograms], np.float64).sum(axis=0)
+    rows = count.reshape(COARSE, BINS // COARSE).sum(1)
+    mean = total.reshape(COARSE, BINS // COARSE).sum(1) / np.maximum(rows, 1)
+    middle = np.where(rows > 0, (mean * COARSE - np.arange(COARSE)) * 1000, 0)
+    return {"count": count, "hits": hits, "middle": np.clip(middle.round(), 0, 1000).astype(np.int64)}
+
+
+def _write(content: bytearray, number: int) -> None:
+    while number > 127:
+        content.append(number & 127 | 128)
+        number >>= 7
+    content.append(number)

@@ -1,0 +1,217 @@
+"""One run of an experiment from what a user asked for: the methods, a time limit, progress, and a record of what was
+run."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import slova
+from slova.artifact import atomic_path
+from slova_bench import results_folder
+from slova_bench.dataset_recipes import setting
+from slova_bench.experiments import Runnable, experiments
+from slova_bench.histograms import Histograms
+from slova_bench.method import Method
+from slova_bench.methods import find, methods
+from slova_bench.pipeline import Bench
+from slova_bench.presets import preset
+from slova_bench.results import Results, Row
+from slova_bench.store import Store
+from slova_bench.train import Place
+
+if TYPE_CHECKING:
+    from slova_bench.predictions import StoredBench
+
+__all__ = ["Plan", "execute"]
+
+EMBEDDED = Path(__file__).parent / "embedded"  # networks that come with the package
+QUICK = 200  # images of a test set in a quick run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to run, and where its results and intermediate files go."""
+
+    experiment: str
+    on: str = "digits"
+    methods: tuple[str, ...] | None = None
+    seeds: tuple[int, ...] = (0,)
+    minutes: float | None = None
+    quick: bool = False
+    device: str = "auto"
+    data: Path | None = None
+    results: Path = Path("results")
+    store: Path | None = Path(".slova")
+    models: Path | None = Path("models")  # trained networks that came with the repository
+    preset: str = "fair"
+    embedded: bool = False  # answers are looked up in the predictions that come with the package
+    plugins: tuple[Path, ...] = ()  # files with methods of the user's own, which are run too
+
+    def checked(self) -> Runnable:
+        """The experiment, once everything that was asked for is known to exist."""
+        known = experiments()
+        if self.experiment not in known:
+            raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
+        setting(self.on)
+        if self.embedded and self.preset == "paper":
+            raise ValueError("the stored answers are of networks of the fair preset: leave --embedded or --preset out")
+        chosen = self.chosen()
+        for method in chosen if self.embedded else ():
+            for seed in self.seeds:
+                self._stored.trained(method, seed)
+        return known[self.experiment]
+
+    def chosen(self) -> list[Method]:
+        """The methods, those of plug-ins last, with the recipes of the preset. Of an experiment's own, stored answers
+        leave those that can be asked."""
+        own = [name for name in methods(self.plugins) if name not in methods()]
+        named = dict.fromkeys((*(self.methods or experiments()[self.experiment].methods), *own))
+        found = find(tuple(named), self.plugins)
+        found = preset(found, self.preset, experiment=self.experiment, setting=setting(self.on))
+        if self.embedded and self.methods is None:
+            found = [method for method in found if method.name in own or self._stored.holds(method)]
+        return [_shortened(method) for method in found] if self.quick else found
+
+    @cached_property
+    def _stored(self) -> StoredBench:
+        from slova_bench.predictions import StoredBench, embedded
+
+        return StoredBench.of(embedded(self.on))
+
+    @property
+    def rows(self) -> Results:
+        """Where the rows go."""
+        return Results(self.results, f"{self.experiment}-{self.on}{self.kind}")
+
+    @property
+    def kind(self) -> str:
+        """What sets the file of the rows apart; stored answers are as many in a quick run."""
+        return results_folder.EMBEDDED if self.embedded else results_folder.QUICK if self.quick else ""
+
+    def bench(self) -> Bench:
+        if self.embedded:
+            return self._stored
+        chosen = setting(self.on)
+        return Bench(
+            chosen.quick() if self.quick else chosen,
+            Store(self.store, self.models, EMBEDDED),
+            Place(device=_device(self.device)),
+            self.data,
+            QUICK if self.quick else None,
+        )
+
+
+def execute(
+    plan: Plan,
+    tell: Callable[[list[Row]], None] = lambda rows: None,
+    expect: Callable[[list[int]], None] = lambda work: None,
+) -> list[Row]:
+    """Run it, or the rest of it: rows that are there stay. Past `minutes` it stops at the next row, to be resumed
+    later; so it does at a KeyboardInterrupt, which it passes on. `expect` hears how often `tell` will be called, for
+    each network."""
+    experiment, bench = plan.checked(), plan.bench()
+    results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
+    expect(experiment.work(bench, results, chosen, plan.seeds))
+    results.path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
+    record, measured = results.path.with_suffix(".json"), set[str]()
+
+    def close() -> list[Row]:
+        if measured:
+            _add_run(record, plan, bench, time.monotonic() - start)
+        Histograms(results.path).close()
+        return results.close()
+
+    try:
+        for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
+            new = {row.method for row in rows} - measured
+            if new:
+                measured |= new
+                _describe(record, plan, bench, [method for method in chosen if method.name in new])
+            tell(rows)
+    except KeyboardInterrupt:
+        if results.journal.exists():
+            close()
+        raise
+    return close()
+
+
+def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list[Row]]:
+    start = time.monotonic()
+    for rows in stream:
+        yield rows
+        if minutes is not None and time.monotonic() - start > 60 * minutes:
+            return
+
+
+def _shortened(method: Method) -> Method:
+    """With a tenth of the epochs of a recipe of its own; `Setting.quick` has shortened the others."""
+    own = method.recipe
+    return method if own is None else replace(method, recipe=replace(own, epochs=max(1, own.epochs // 10)))
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    there = ["cpu", "cuda", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    if name not in (there if torch.cuda.is_available() else there[:1]):
+        raise ValueError(f"there is no {name} device here; --device cpu runs everywhere")
+    return torch.device(name)
+
+
+def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
+    """What each method was when it was measured last, written as soon as it has rows."""
+    now = {f"{method.name} {method.variant}".strip(): bench.description(method) for method in new}
+    before = _recorded(path, plan)
+    _write(path, before | {"methods": before["methods"] | now})
+
+
+def _add_run(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
+    """One more entry of who made these rows."""
+    before = _recorded(path, plan)
+    _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
+
+
+def _recorded(path: Path, plan: Plan) -> dict[str, Any]:
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []} | found
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
+    gpu = bench.place.device.type == "cuda"
+    return {
+        "commit": os.environ.get("SLOVA_COMMIT") or _commit(),
+        "slova": slova.__version__,
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+        "device": torch.cuda.get_device_name() if gpu else platform.machine(),
+        "minutes": round(seconds / 60, 2),
+        "preset": plan.preset,
+        "methods": [method.name for method in plan.chosen()],
+        "seeds": list(plan.seeds),
+    }
+
+
+def _commit() -> str:
+    """That of this package's repository, wherever it is run from."""
+    command, where = ["git", "describe", "--always", "--dirty"], Path(slova.__file__).parent
+    try:
+        found = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return "unknown"
+    return found.stdout.strip() or "unknown"

@@ -1,0 +1,78 @@
+"""Tables of methods put together: a row a method, what was measured beside what the paper says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from slova_bench import labels
+from slova_bench.results import Row
+from slova_bench.tables import seeds
+from slova_bench.tables.seeds import Name, estimate
+from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
+
+__all__ = ["Part", "by_method", "counted", "from_paper", "in_order", "label", "measured", "methods_table", "shown"]
+
+PERCENT = ("accuracy", "error")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One column with its entries; methods that have none show what is said of the `missing`."""
+
+    column: Column
+    entries: Mapping[Name, Entry]
+    missing: str = NOTHING
+
+
+def by_method(rows: Iterable[Row]) -> dict[Name, dict[int, float]]:
+    """Rows of one metric on one set, as method -> seed -> value."""
+    values: dict[Name, dict[int, float]] = {}
+    for row in rows:
+        values.setdefault((row.method, row.variant), {})[row.seed] = row.value
+    return values
+
+
+def measured(column: Column, metric: str, values: seeds.Column, *, judged: bool = True) -> Part:
+    """Mean and standard error over seeds; the best are marked unless nobody can say which way is better."""
+    marks = seeds.marks(values, larger=labels.metric(metric).larger) if judged else {}
+    means = {name: estimate(found) for name, found in values.items()}
+    entries = {name: shown(metric, e.mean, error=e.error, mark=marks.get(name, "")) for name, e in means.items()}
+    return Part(column, entries)
+
+
+def from_paper(column: Column, metric: str, values: Mapping[Name, float]) -> Part:
+    """What the paper says; its best is marked as ours is, and nothing is called tied."""
+    column = Column(column.name, column.group, paper=True)
+    marks = seeds.marks({name: {0: value} for name, value in values.items()}, larger=labels.metric(metric).larger)
+    return Part(column, {name: shown(metric, value, mark=marks.get(name, "")) for name, value in values.items()})
+
+
+def counted(values: seeds.Column) -> Part:
+    return Part(Column("Seeds"), {name: text(len(found)) for name, found in values.items()})
+
+
+def shown(metric: str, value: float, *, error: float | None = None, mark: str = "") -> Entry:
+    """A number of this metric as a reader sees it."""
+    return number(value, error=error, mark=mark, digits=labels.metric(metric).digits, percent=metric in PERCENT)
+
+
+def methods_table(
+    name: str, title: str, parts: Sequence[Part], *, notes: Iterable[str] = (), aside: bool = False
+) -> Table:
+    """A row for every method that one of the parts knows."""
+    names = in_order({name for part in parts for name in part.entries})
+    rows = [(text(label(name)), *(part.entries.get(name, Entry(part.missing)) for part in parts)) for name in names]
+    columns = (Column("Method"), *(part.column for part in parts))
+    return Table(name, title, columns, tuple(rows), tuple(note for note in notes if note), aside)
+
+
+def in_order(names: Iterable[Name]) -> list[Name]:
+    """As in every legend; variants of a method follow it."""
+    names = list(names)
+    places = {method: place for place, method in enumerate(labels.ordered(method for method, _ in names))}
+    return sorted(names, key=lambda name: (places[name[0]], name[1]))
+
+
+def label(name: Name) -> str:
+    return labels.look(*name).name

@@ -1,0 +1,22 @@
+"""The clean test set: accuracy and calibration where nothing is shifted (Sec. 4.1)."""
+
+from __future__ import annotations
+
+from slova_bench import labels
+from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.assembly import by_method, counted, measured, methods_table
+from slova_bench.tables.table import Column, Table
+
+__all__ = ["METRICS", "make"]
+
+METRICS = ("accuracy", "ece", "nll", "brier")
+
+
+def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """Mean confidence is beside the accuracy it should equal; which of two is better it does not say by itself."""
+    rows = [row for row in evidence.rows("shift", on) if row.shift == ""]
+    values = {metric: by_method(row for row in rows if row.metric == metric) for metric in (*METRICS, "mmc")}
+    parts = [measured(Column(f"{labels.metric(m).name} {labels.better(m)}"), m, values[m]) for m in METRICS]
+    confidence = measured(Column(labels.metric("mmc").name), "mmc", values["mmc"], judged=False)
+    title = "Accuracy, calibration and mean confidence (MMC) without any shift"
+    return (methods_table(f"clean-{on}", title, [counted(values["ece"]), *parts, confidence]),)

@@ -1,0 +1,91 @@
+"""A table as a value: columns, rows of typed entries, and notes; what it looks like is decided when it is written out.
+
+An entry keeps its number, so that a page can sort by it and a CSV loses nothing; the text is for a reader.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from slova_bench.tables import writing
+
+__all__ = ["BEST", "NOTHING", "TIED", "Column", "Entry", "Table", "number", "text"]
+
+BEST, TIED = "best", "tied"
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head: what it shows, of what (`group`), and whether the paper says it."""
+
+    name: str
+    group: str = ""
+    paper: bool = False
+
+    @property
+    def title(self) -> str:
+        return ", ".join(part for part in (self.group, self.name) if part)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place of a table: text, and where it is a number, that, its standard error over seeds and a
+    mark."""
+
+    text: str
+    value: float | None = None
+    error: float | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """`name` is that of a file; `aside` is for tables that a short page hides until they are asked for."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...] = ()
+    aside: bool = False
+
+    def __post_init__(self) -> None:
+        if odd := [row for row in self.rows if len(row) != len(self.columns)]:
+            raise ValueError(f"{self.name} has {len(self.columns)} columns, but a row of {len(odd[0])} entries")
+
+    def markdown(self) -> str:
+        return writing.markdown(self)
+
+    def latex(self) -> str:
+        return writing.latex(self)
+
+    def csv(self) -> str:
+        return writing.csv_text(self)
+
+
+def text(words: object) -> Entry:
+    """An entry that is not a number, or one that is only counted."""
+    return Entry(str(words), float(words) if isinstance(words, int) else None)
+
+
+def number(
+    value: float, *, error: float | None = None, mark: str = "", digits: int = 3, percent: bool = False
+) -> Entry:
+    """An entry of a metric; shares that the paper prints in percent are shown so, and kept as shares."""
+    shown = _shown(value, digits, percent)
+    spread = "" if error is None else f" ± {_small(error, digits, percent)}"
+    return Entry(shown + spread + (" %" if percent else ""), value, error, mark)
+
+
+def _shown(value: float, digits: int, percent: bool) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{100 * value:.{max(0, digits - 1)}f}" if percent else f"{value:.{digits}f}"
+
+
+def _small(value: float, digits: int, percent: bool) -> str:
+    """As many digits as the number beside it, and more where there would be none but zeros."""
+    found = (_shown(value, more, percent) for more in range(digits, digits + 5))
+    return next((words for words in found if float(words)), _shown(value, digits, percent))

@@ -1,0 +1,231 @@
+"""Training: the data set lives on the device, an epoch is augmented in one go, and on a GPU a step is one CUDA graph.
+
+`train(network, loss, recipe, data, seed)` takes what decides the weights and nothing else; `place` says where and how
+fast. Everything random comes from (seed, epoch), so training that was interrupted resumes at an epoch and ends, on a
+CPU, in the very same weights.
+
+Several processes share every batch once they have met; all end in the same weights, and the first one writes:
+
+    distributed.init_process_group()                        # torchrun --nproc_per_node 8 this_file.py
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))    # on GPUs
+    train(network, loss, recipe, data, seed)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor, nn
+
+from slova_bench.augment import crop_flip
+from slova_bench.checkpoint import Checkpoint
+from slova_bench.layers import with_prior
+from slova_bench.schedules import cosine
+
+__all__ = ["Loss", "Place", "Recipe", "Run", "seeded", "train"]
+
+Loss = Callable[[nn.Module, Tensor, Tensor, int], Tensor]  # network, images, labels, rows of the training set
+CHUNK = 8192  # images augmented at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a network is trained, apart from its loss. Weight decay is coupled L2, on all but biases, norms and
+    weights with a prior."""
+
+    epochs: int = 100
+    batch: int = 512
+    rate: float = 0.4
+    weight_decay: float = 5e-4
+    momentum: float = 0.9
+    adam_eps: float | None = None  # a number: Adam with beta_1 = momentum; None: SGD with Nesterov momentum
+    schedule: Callable[[float], float] = cosine
+    augment: Callable[[Tensor, torch.Generator], Tensor] = crop_flip
+    ema: float | None = None  # decay of an exponential moving average of the weights, a step
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where training runs and what it may use there."""
+
+    device: torch.device = field(default_factory=lambda: torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    fast: bool = True  # bf16, compilation and CUDA graphs, where there is a GPU
+    checkpoint: Path | None = None  # a file to resume from and to save to, removed at the end
+    progress: Callable[[int, float], None] | None = None  # told the epochs done and the last loss
+
+
+def train(
+    network: nn.Module, loss: Loss, recipe: Recipe, data: tuple[Tensor, Tensor], seed: int, place: Place | None = None
+) -> nn.Module:
+    """The network, trained in place on images (uint8) and labels, in evaluation mode."""
+    place = place or Place()
+    images, labels = (part.to(place.device) for part in data)
+    if len(images) < 1 or len(images) != len(labels):
+        raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
+    run = Run(network.to(place.device).train(), loss, recipe, place, rows=len(images))
+    checkpoint = Checkpoint(place.checkpoint, run, writes=run.rank == 0)
+    for epoch in range(checkpoint.resume(), recipe.epochs):
+        with seeded(place.device, seed, epoch, run.rank):
+            last = run.epoch(images, labels, seed, epoch)
+        checkpoint.save(epoch + 1)
+        if place.progress is not None and run.rank == 0:
+            place.progress(epoch + 1, float(last))
+    checkpoint.remove()
+    return run.finished()
+
+
+class Run:
+    """The state of one training: network, optimiser, averaged weights, and the step that advances them."""
+
+    def __init__(self, network: nn.Module, loss: Loss, recipe: Recipe, place: Place, *, rows: int) -> None:
+        self.recipe, self.loss = recipe, loss
+        self.fast = place.fast and place.device.type == "cuda"
+        self.network = _channels_last(network) if self.fast else network
+        self.processes, self.rank = _process()
+        self.rows, self.batch = rows, min(recipe.batch, rows)
+        self.steps = rows // self.batch
+        if self.batch < self.processes:
+            raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
+        self.rate = torch.zeros((), device=place.device)
+        self.optimiser = _optimiser(network, recipe, self.rate)
+        self.average = (
+            [value.detach().clone() for value in network.state_dict().values()] if recipe.ema is not None else []
+        )
+        self.callable = _callable(self.network, self.fast)
+        self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
+        if self.fast and self.processes == 1:
+            self.step = None  # to be captured when the first batch shows its shape
+
+    def epoch(self, images: Tensor, labels: Tensor, seed: int, epoch: int) -> Tensor:
+        generator = torch.Generator().manual_seed(_mix(seed, epoch))
+        order = torch.randperm(len(images), generator=generator).to(images.device)
+        total = torch.zeros((), device=images.device)
+        for number, (batch, targets) in enumerate(self._batches(images, labels, order, generator)):
+            self.rate.fill_(self.recipe.rate * self.recipe.schedule((epoch + number / self.steps) / self.recipe.epochs))
+            if self.step is None:
+                from slova_bench.graphs import captured
+
+                # The graph keeps the fastest convolutions for good, so they are looked for once.
+                with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+                    self.step = captured(self, batch, targets)
+            total += self.step(batch, targets)
+        return total / self.steps
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that an interruption must not lose."""
+        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        for number, state in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{number}.{name}": value for name, value in state.items()}
+        return tensors | {f"average.{number}": value for number, value in enumerate(self.average)}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """The way back from `tensors`."""
+        learned = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            kind, _, rest = name.partition(".")
+            if kind == "optimiser":
+                number, _, part = rest.partition(".")
+                state.setdefault(int(number), {})[part] = _laid_out(value, learned[int(number)])
+            elif kind == "average":
+                self.average[int(rest)].copy_(value)
+        self.network.load_state_dict(
+            {n.removeprefix("network."): v for n, v in tensors.items() if n.startswith("network.")}
+        )
+        self.optimiser.load_state_dict({"state": state, "param_groups": self.optimiser.state_dict()["param_groups"]})
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate  # loading made a copy of it
+
+    @torch.no_grad()
+    def finished(self) -> nn.Module:
+        """The network, in all processes that of the first: its batch norm has seen other images than theirs."""
+        if self.average:
+            names = self.network.state_dict().keys()
+            self.network.load_state_dict(dict(zip(names, self.average, strict=True)))
+        for value in self.network.state_dict().values() if self.processes > 1 else ():
+            distributed.broadcast(value, 0)
+        return self.network.eval()
+
+    def _batches(
+        self, images: Tensor, labels: Tensor, order: Tensor, generator: torch.Generator
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Augmented batches of one epoch, the last incomplete one dropped; of several processes each gets its own share
+        of a batch."""
+        rows, chunk = self.batch // self.processes, max(1, CHUNK // self.batch) * self.batch
+        for first in range(0, self.steps * self.batch, chunk):
+            places = order[first : min(first + chunk, self.steps * self.batch)]
+            ready, targets = self.recipe.augment(images[places], generator), labels[places]
+            for start in range(self.rank * rows, len(places), self.batch):
+                yield ready[start : start + rows], targets[start : start + rows]
+
+    def plain_step(self, images: Tensor, labels: Tensor) -> Tensor:
+        self.optimiser.zero_grad(set_to_none=True)
+        layout = torch.channels_last if self.fast else torch.contiguous_format
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=self.fast, cache_enabled=False):
+            value = self.loss(self.callable, (images.float() / 255).contiguous(memory_format=layout), labels, self.rows)
+        value.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        self._follow()
+        return value.detach()
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Let the averaged weights follow; whole numbers, such as batch norm's counter, are copied."""
+        if self.recipe.ema is None:
+            return
+        for mean, value in zip(self.average, self.network.state_dict().values(), strict=True):
+            if mean.is_floating_point():
+                mean.lerp_(value, 1 - self.recipe.ema)
+            else:
+                mean.copy_(value)
+
+
+def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:
+    """In the memory order of the parameter it belongs to, as a fused optimiser wants it; a file has another."""
+    return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value
+
+
+def _channels_last(network: nn.Module) -> nn.Module:
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def _callable(network: nn.Module, fast: bool) -> nn.Module:
+    if _process()[0] > 1:
+        return nn.parallel.DistributedDataParallel(network)
+    return torch.compile(network) if fast else network  # type: ignore[return-value]
+
+
+def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.Optimizer:
+    prior = with_prior(network)
+    decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1 and parameter not in prior]
+    plain = [parameter for parameter in network.parameters() if parameter.ndim <= 1 or parameter in prior]
+    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    fused = rate.is_cuda  # one kernel, which reads the rate from the device, as a CUDA graph must
+    if recipe.adam_eps is None:
+        nesterov = recipe.momentum > 0
+        return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=nesterov, fused=fused)
+    betas = (recipe.momentum, 0.999)
+    return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)
+
+
+def _process() -> tuple[int, int]:
+    """How many processes train together, and which of them this is."""
+    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
+
+
+def _mix(seed: int, epoch: int, rank: int = 0) -> int:
+    return (seed * 1_000_003 + epoch * 7919 + rank * 104_729 + 17) % 2**63
+
+
+@contextmanager
+def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> Iterator[None]:
+    """Random layers draw from (seed, epoch, rank); the global state is as before afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(_mix(seed, epoch, rank))
+        yield

@@ -1,0 +1,130 @@
+"""A small folder of results with every experiment but one, made without training anything, and rows to draw."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slova_bench.histograms import Histogram, Histograms
+from slova_bench.parquet import save_table
+from slova_bench.results import Cell, Results, Row
+
+UNSAFE = "<img src=x onerror=alert(1)>"
+METHODS = ("softmax", "ova", "slova", UNSAFE)
+SEEDS, IMAGES = (0, 1), 400
+SHIFT = ("accuracy", "ece", "nll", "brier", "mmc")
+DRAWN = ("softmax", "temperature", "ensemble", "slova")
+RANDOM = np.random.default_rng(0)
+
+
+class Maker:
+    """Writes rows and histograms that look like those of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.generator = folder, np.random.default_rng(0)
+
+    def rows(self, experiment: str, cells: list[tuple[Cell, tuple[str, ...]]]) -> None:
+        results = Results(self.folder, f"{experiment}-digits")
+        results.append([Row.of(cell, name, self.generator.uniform()) for cell, metrics in cells for name in metrics])
+        results.close()
+
+    def histograms(self, experiment: str, cells: list[Cell]) -> None:
+        found = Histograms(self.folder / f"{experiment}-digits.csv")
+        found.append([self._histogram(cell) for cell in cells])
+        found.close()
+
+    def _histogram(self, cell: Cell) -> Histogram:
+        known = cell.test == "digits-test"
+        confidence = self.generator.beta(6 / (1 + cell.level) if known else 2, 1, IMAGES)
+        return Histogram.of(cell, confidence, (self.generator.random(IMAGES) < confidence) & known)
+
+
+def cell(experiment: str, method: str = "slova", **parts: object) -> Cell:
+    return Cell(experiment, method, "", "digits-train", "digits-test", "", 0.0, 0, IMAGES)._replace(**parts)
+
+
+def of_shift() -> list[Cell]:
+    sets = [("", 0.0), *((shift, float(level)) for shift in ("fog", "shot_noise") for level in range(1, 6))]
+    runs = [(method, seed) for method in METHODS for seed in SEEDS]
+    return [
+        cell("shift", method, seed=seed, shift=shift, level=level) for method, seed in runs for shift, level in sets
+    ]
+
+
+def of_ood() -> list[Cell]:
+    runs = [(method, seed) for method in (*METHODS, "energy") for seed in SEEDS]
+    tests = ("digits-test", "svhn-test", "uniform")
+    return [cell("ood", method, seed=seed, test=test) for method, seed in runs for test in tests]
+
+
+@pytest.fixture(scope="session")
+def made_results(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    maker = Maker(folder)
+    maker.rows("shift", [(one, SHIFT) for one in of_shift()])
+    maker.histograms("shift", of_shift())
+    outside = ("mmc", "auroc", "aupr", "fpr95")
+    maker.rows("ood", [(one, ("error", "mmc") if one.test == "digits-test" else outside) for one in of_ood()])
+    maker.histograms("ood", of_ood())
+    variants = [f"{name}={n}" for name in ("M", "n_b") for n in (1, 10, 100)] + ["optimal"]
+    maker.rows("stability", [(cell("stability", variant=variant), SHIFT) for variant in variants])
+    far = [cell("directions", method, level=level) for method in METHODS for level in (0.0, 1.0, 1000.0)]
+    maker.rows("directions", [(one, ("mmc", "confident")) for one in far])
+    maker.rows("maps", [(cell("maps", level=p / 10), ("calibrated", "observed")) for p in range(11)])
+    curves = [
+        cell("appendix", name, train="", test="", level=p / 10) for name in ("exact", "fitted") for p in range(11)
+    ]
+    maker.rows("appendix", [(one, ("calibrated",)) for one in curves])
+    maker.rows("plane", [(cell("plane", "ova", shift="plane"), ("mmc",))])
+    points = [("ova", "", seed, a, b, 0.5 + 0.1 * seed) for seed in SEEDS for a in (-20.0, 0.0) for b in (0.0, 20.0)]
+    names = ("method", "variant", "seed", "alpha", "beta", "confidence")
+    save_table(folder / "plane-digits-picture.parquet", dict(zip(names, zip(*points, strict=True), strict=True)))
+    return folder
+
+
+def _shift_rows(
+    experiment: str = "shift",
+    methods: Sequence[str] = DRAWN,
+    shifts: Sequence[str] = ("gaussian_noise", "fog", "contrast"),
+    seeds: Sequence[int] = (0, 1),
+) -> list[Row]:
+    """Noise that rises with the level."""
+    sets = [("", 0), *itertools.product(shifts, (1, 2, 3, 4, 5))]
+    cells = [
+        cell(experiment, method, shift=name, level=float(level), seed=seed)
+        for method, (name, level), seed in itertools.product(methods, sets, seeds)
+    ]
+    metrics = ("accuracy", "ece", "nll", "brier")
+    return [Row.of(one, metric, 0.1 * one.level + 0.1 * RANDOM.random()) for one in cells for metric in metrics]
+
+
+def _foreign_rows(methods: Sequence[str] = (*DRAWN, "energy")) -> list[Row]:
+    sets = ("digits-test", "uniform", "svhn-test", "inverted")
+    return [Row.of(cell("ood", m, test=t), "mmc", RANDOM.random()) for m, t in itertools.product(methods, sets)]
+
+
+def _histogram(method: str = "slova", shift: str = "", seed: int = 0, n: int = IMAGES) -> Histogram:
+    confidence = RANDOM.beta(2, 1, n)
+    return Histogram.of(cell("shift", method, shift=shift, seed=seed, n=n), confidence, confidence > RANDOM.random(n))
+
+
+@pytest.fixture(scope="session")
+def methods() -> tuple[str, ...]:
+    """Those of `shift_rows`, in the order in which they are drawn."""
+    return DRAWN
+
+
+@pytest.fixture(scope="session")
+def shift_rows() -> Callable[..., list[Row]]:
+    return _shift_rows
+
+
+@pytest.fixture(scope="session")
+def foreign_rows() -> Callable[..., list[Row]]:
+    return _foreign_rows
+
+
+@pytest.fixture(scope="session")
+def histogram() -> Callable[..., Histogram]:
+    return _histogram

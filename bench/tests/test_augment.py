@@ -1,0 +1,80 @@
+"""Augmented images are crops and mirror images of the padded original, by the generator alone."""
+
+import pytest
+import torch
+from slova_bench.augment import crop, crop_flip, nothing
+
+SIZES = [((3, 32, 32), 4), ((1, 8, 8), 1), ((3, 16, 16), 2), ((3, 64, 64), 4)]
+
+
+def images_of(shape, count=200, seed=0):
+    return torch.randint(1, 256, (count, *shape), generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def crops(image, pad):
+    """Every crop of the image padded with black, by its shift."""
+    height, width = image.shape[1:]
+    padded = image.new_zeros(len(image), height + 2 * pad, width + 2 * pad)
+    padded[:, pad : pad + height, pad : pad + width] = image
+    size = range(2 * pad + 1)
+    return {(y, x): padded[:, y : y + height, x : x + width] for y in size for x in size}
+
+
+def shift_of(found, image, pad):
+    """The one shift, and whether mirrored, that makes the image into what was found."""
+    plain = [(*shift, False) for shift, cut in crops(image, pad).items() if torch.equal(cut, found)]
+    mirrored = [(*shift, True) for shift, cut in crops(image, pad).items() if torch.equal(cut.flip(-1), found)]
+    (only,) = plain + mirrored
+    return only
+
+
+@pytest.mark.parametrize(("shape", "pad"), SIZES)
+def test_every_crop_is_a_shifted_original_and_every_shift_comes_about_equally_often(shape, pad):
+    images = images_of(shape)
+    shifts = [shift_of(*pair, pad) for pair in zip(crop(images, generator()), images, strict=True)]
+    assert not any(mirrored for *_, mirrored in shifts)
+    for axis in (0, 1):
+        counts = torch.bincount(torch.tensor([shift[axis] for shift in shifts]), minlength=2 * pad + 1)
+        expected = len(images) / (2 * pad + 1)
+        assert len(counts) == 2 * pad + 1
+        assert ((counts - expected).abs() < 4.5 * expected**0.5).all()
+
+
+@pytest.mark.parametrize(("shape", "pad"), SIZES)
+def test_crop_flip_is_a_crop_mirrored_half_of_the_time(shape, pad):
+    images = images_of(shape)
+    shifts = [shift_of(*pair, pad) for pair in zip(crop_flip(images, generator()), images, strict=True)]
+    assert 70 < sum(mirrored for *_, mirrored in shifts) < 130
+    assert len({shift[:2] for shift in shifts}) > min((2 * pad + 1) ** 2, 60) * 0.9
+
+
+def test_the_two_axes_are_shifted_independently():
+    images = images_of((3, 32, 32), 400)
+    shifts = [shift_of(*pair, 4)[:2] for pair in zip(crop(images, generator()), images, strict=True)]
+    assert abs(torch.corrcoef(torch.tensor(shifts, dtype=torch.float64).T)[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("augment", [crop, crop_flip, nothing])
+def test_augmentation_depends_on_its_generator_and_nothing_else(augment):
+    images = images_of((3, 32, 32), 20)
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first = augment(images, generator(3))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert torch.equal(augment(images, generator(3)), first)
+    assert torch.equal(augment(images, generator(4)), first) == (augment is nothing)
+
+
+@pytest.mark.parametrize("augment", [crop, crop_flip, nothing])
+def test_augmentation_keeps_type_shape_and_device_and_leaves_its_input_alone(augment):
+    images = images_of((3, 32, 32), 5)
+    copy = images.clone()
+    found = augment(images, generator())
+    assert (found.dtype, found.shape, found.device) == (torch.uint8, images.shape, images.device)
+    assert torch.equal(images, copy)
+    assert augment(images.to("meta"), generator()).device.type == "meta"

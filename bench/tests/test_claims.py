@@ -1,0 +1,284 @@
+"""Findings: every verdict follows from rows, and turns when the rows turn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slova_bench.claims import CLAIMS, Verdict, findings, tally
+from slova_bench.labels import PAPER_SHIFTS
+from slova_bench.results import Cell, Results, Row
+from slova_bench.results_folder import ResultsFolder
+
+CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
+METRICS = ("accuracy", "ece", "nll", "brier")
+# From the best to the worst, as the paper's medians of the ECE have it.
+ORDER = ["ensemble", "slova", "dropout", "temperature", "svi", "ova_dm", "softmax", "ll_svi", "ll_dropout"]
+
+
+def shift_rows(order: list[str], *, seeds: int = 1, experiment: str = "shift", on: str = "cifar10") -> list[Row]:
+    """The first method is the best everywhere, in all metrics, the next the second, by far more than the seeds vary."""
+    generator, rows = np.random.default_rng(0), []
+    for place, method in enumerate(order):
+        for seed in range(seeds):
+            for shift, level in [("", 0), *((s, n) for s in PAPER_SHIFTS for n in range(1, 6))]:
+                cell = CELL._replace(experiment=experiment, method=method, seed=seed, shift=shift, level=float(level))
+                cell = cell._replace(train=f"{on}-train", test=f"{on}-test")
+                loss = 0.05 * place + 0.02 * level + generator.uniform(0, 1e-3)
+                rows += [Row.of(cell, metric, 0.9 - loss if metric == "accuracy" else loss) for metric in METRICS]
+    return rows
+
+
+def ood_rows(mmc: dict[str, float], *, on: str, error: float = 0.08) -> list[Row]:
+    """Each method as confident on every foreign set."""
+    rows = []
+    for place, (method, value) in enumerate(mmc.items()):
+        cell = CELL._replace(experiment="ood", method=method, train=f"{on}-train", test=f"{on}-test")
+        rows += [Row.of(cell, "error", error + 0.001 * place), Row.of(cell, "mmc", 0.9)]
+        foreign = [name for name in ("cifar10", "cifar100", "svhn") if name != on]
+        rows += [Row.of(cell._replace(test=f"{name}-test"), "mmc", value) for name in foreign]
+    return rows
+
+
+def found(folder: Path, **files: list[Row]) -> dict[tuple[str, str], object]:
+    """Findings by claim and training set."""
+    folder.mkdir(exist_ok=True)
+    for name, rows in files.items():
+        results = Results(folder, name.replace("_", "-"))
+        results.append(rows)
+        results.close()
+    return {(one.claim, one.on): one for one in findings(ResultsFolder.read(folder))}
+
+
+def verdict(folder: Path, claim: str, on: str = "cifar10", **files: list[Row]) -> Verdict:
+    return found(folder, **files)[claim, on].verdict
+
+
+def test_the_papers_winner_has_to_win_here(tmp_path):
+    claim = "Who is best by the 50 % quartile of the ECE"
+    assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
+    turned = ["slova", "ensemble", *ORDER[2:]]
+    one = found(tmp_path / "b", shift_cifar10=shift_rows(turned))[claim, "cifar10"]
+    assert one.verdict is Verdict.NOT
+    assert one.paper == "Ensemble 0.024, SLOVA 0.027 (2nd of 9)"
+    assert one.ours.startswith("SLOVA 0.0")
+    assert one.ours.endswith("(1st of 9)")
+
+
+def test_a_winner_that_cannot_be_told_from_the_best_counts_in_part(tmp_path):
+    claim = "Who is best by the 50 % quartile of the ECE"
+    rows = shift_rows(["slova", "ensemble", "softmax"], seeds=4)
+    shifts = {("slova", seed): 0.05 + 0.03 * (-1) ** seed for seed in range(4)}  # one time before, one time behind
+    rows = [row._replace(value=row.value + shifts.get((row.method, row.seed), 0.0)) for row in rows]
+    one = found(tmp_path / "a", shift_cifar10=rows)[claim, "cifar10"]
+    assert one.verdict is Verdict.PARTLY
+    assert one.ours.endswith("Ensemble cannot be told from it")
+    two = [row for row in rows if row.seed < 2 or row.method != "ensemble"]
+    two = [row._replace(value=row.value - 0.01) if row.method == "slova" else row for row in two]
+    assert verdict(tmp_path / "b", claim, shift_cifar10=two) is Verdict.NOT, "two seeds tie nobody"
+
+
+def test_a_winner_that_was_not_run_is_asked_for(tmp_path):
+    one = found(tmp_path, shift_cifar10=shift_rows(["slova", "softmax"]))[
+        "Who is best by the 50 % quartile of the ECE", "cifar10"
+    ]
+    assert one.verdict is Verdict.OPEN
+    assert "slova bench run shift --on cifar10 --methods ensemble" in one.ours
+
+
+def test_the_order_of_methods_holds_in_whole_in_part_or_not(tmp_path):
+    claim = "Order of the methods by the median ECE"
+    assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
+    swapped = [ORDER[1], ORDER[0], *ORDER[2:]]
+    one = found(tmp_path / "b", shift_cifar10=shift_rows(swapped))[claim, "cifar10"]
+    assert one.verdict is Verdict.PARTLY
+    assert "35 of 36 pairs" in one.ours
+    assert verdict(tmp_path / "c", claim, shift_cifar10=shift_rows(ORDER[::-1])) is Verdict.NOT
+
+
+def test_ranks_are_compared_with_what_the_paper_says_is_alike(tmp_path):
+    claim = "By ranks SLOVA cannot be told from"
+    one = found(tmp_path / "a", shift_cifar10=shift_rows(ORDER))[claim, "cifar10"]
+    assert one.verdict is Verdict.PARTLY, "next to SLOVA are others than in the paper, far away the same"
+    assert one.paper == "Dropout; Temperature scaling, of 7 rivals"
+    best = found(tmp_path / "b", shift_cifar10=shift_rows(["softmax", "svi", "slova"]))[claim, "cifar10"]
+    assert best.verdict is Verdict.NOT, "a rival that is better contradicts a claim that it is worse"
+    assert "better than it: Softmax" in best.ours
+
+
+def test_only_the_ensemble_may_rank_before_slova(tmp_path):
+    claim = "By ranks SLOVA is second to the ensemble alone"
+    assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
+    assert (
+        verdict(
+            tmp_path / "b", claim, shift_cifar10=shift_rows(["dropout", *(name for name in ORDER if name != "dropout")])
+        )
+        is Verdict.NOT
+    )
+    short = found(tmp_path / "c", shift_cifar10=shift_rows(ORDER[:3]))[claim, "cifar10"]
+    assert short.verdict is Verdict.OPEN, "second of three is no second of nine"
+    assert "there are no rows of" in short.ours
+
+
+def test_strong_shifts_are_counted_one_by_one(tmp_path):
+    claim = "Under strong shift SLOVA is better calibrated than the ensemble"
+    rows = shift_rows(["ensemble", "slova"])
+    assert verdict(tmp_path / "a", claim, shift_cifar10=rows) is Verdict.NOT
+    lucky = set(PAPER_SHIFTS[:8])
+    rows = [
+        row._replace(value=0.0) if row.method == "slova" and row.shift in lucky and row.level > 3 else row
+        for row in rows
+    ]
+    one = found(tmp_path / "b", shift_cifar10=rows)[claim, "cifar10"]
+    assert one.ours.startswith("ECE in 16 of 32, NLL in 16 of 32, Brier score in 16 of 32 pairs of shift and severity")
+    assert one.verdict is Verdict.REPRODUCED
+
+
+def test_what_noise_buys_and_costs_is_measured_and_not_judged(tmp_path):
+    one = found(tmp_path, shift_cifar10=shift_rows(["slova", "slova_clean"]))[
+        "What noise in the calibration set does to SLOVA's ECE", "cifar10"
+    ]
+    assert one.verdict is Verdict.MEASURED
+    assert one.ours.count("(better with)") == 4
+    assert one.sentence.startswith("What noise in the calibration set does to SLOVA's ECE (CIFAR-10): with noise")
+
+
+def test_methods_past_the_paper_are_held_against_its_rivals_at_the_seeds_of_both(tmp_path):
+    claim = "SLOVA, NONE in training, against {}, by quartiles over shifts", "cifar10"
+    rows = shift_rows(["ensemble", "slova_none", "temperature"], seeds=3)
+    rows = [row for row in rows if row.method != "slova_none" or row.seed < 2]
+    seen = found(tmp_path, shift_cifar10=rows)
+    better, worse = (seen[claim[0].format(rival), claim[1]] for rival in ("temperature scaling", "ensemble"))
+    assert better.ours.startswith("better in 9 of 9 quartiles (2 seeds): ECE 0.0")
+    assert worse.ours.startswith("better in 0 of 9 quartiles (2 seeds)")
+    assert better.verdict is Verdict.MEASURED
+    assert not [name for name, _ in found(tmp_path / "none") if "NONE in training" in name]
+
+
+def test_foreign_sets_have_their_numbers_with_none_in_training_and_without(tmp_path):
+    rows = ood_rows({"slova_raw": 0.6, "slova_none_raw": 0.1}, on="cifar10")
+    rows += [row._replace(metric="auroc", value=1 - row.value) for row in rows if row.metric == "mmc"]
+    one = found(tmp_path, ood_cifar10=rows)["What NONE in training does to foreign data, uncalibrated", "cifar10"]
+    wanted = "CIFAR-100 0.100 / 0.900 and 0.600 / 0.400; SVHN 0.100 / 0.900 and 0.600 / 0.400"
+    assert one.ours == f"MMC and AUROC with and without (1 seed): {wanted}"
+
+
+LOW = {"softmax": 0.8, "ceda": 0.5, "acet_short": 0.4, "react": 0.7, "slova_raw": 0.2, "slova": 0.1}
+HIGH = LOW | {"slova": 0.9, "slova_raw": 0.95}
+SETS = ("cifar10", "cifar100", "svhn")
+
+
+def ood_files(mmc: dict[str, float]) -> dict[str, list[Row]]:
+    return {f"ood_{on}": ood_rows(mmc, on=on) for on in SETS}
+
+
+def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path):
+    one = found(tmp_path / "a", **ood_files(LOW))["SLOVA has the lowest MMC", ""]
+    assert (one.paper, one.ours) == ("9 of 12, 4 of the 6 pairs there are rows of", "6 of 6")
+    assert one.verdict is Verdict.REPRODUCED
+    assert verdict(tmp_path / "b", "SLOVA has the lowest MMC", "", **ood_files(HIGH)) is Verdict.NOT
+
+
+def test_a_stand_in_speaks_for_a_method_that_was_run_on_one_training_set_only(tmp_path):
+    whole = ood_files(LOW)
+    some = {**whole, "ood_svhn": whole["ood_svhn"] + ood_rows({"acet": 0.01}, on="svhn")}
+    before, after = found(tmp_path / "a", **whole), found(tmp_path / "b", **some)
+    for claim in ("SLOVA has the lowest MMC", "By ranks of the MMC SLOVA cannot be told from"):
+        assert after[claim, ""] == before[claim, ""]
+    everywhere = {name: rows + ood_rows({"acet": 0.01}, on=name[4:]) for name, rows in whole.items()}
+    assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
+
+
+def test_both_read_outs_are_held_against_the_papers_uncalibrated_one(tmp_path):
+    mixed = found(tmp_path, **ood_files(LOW | {"slova": 0.9}))
+    assert mixed["SLOVA, uncalibrated has the lowest MMC", ""].verdict is Verdict.REPRODUCED
+    assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.NOT
+
+
+def test_the_papers_own_table_contradicts_its_text(tmp_path):
+    claim = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be told from"
+    one = found(tmp_path)[claim, ""]
+    assert one.verdict is Verdict.PARTLY
+    assert one.ours.startswith("ACET (mean ranks SLOVA 1.42, ACET 2.46")
+
+
+def test_accuracy_may_differ_by_half_a_point(tmp_path):
+    rows = ood_rows({"softmax": 0.5, "slova": 0.4}, on="svhn")
+    claim = "SLOVA's error is softmax's, to half a point"
+    assert verdict(tmp_path / "a", claim, "svhn", ood_svhn=rows) is Verdict.REPRODUCED
+    worse = [row._replace(value=0.2) if (row.method, row.metric) == ("slova", "error") else row for row in rows]
+    one = found(tmp_path / "b", ood_svhn=worse)[claim, "svhn"]
+    assert one.verdict is Verdict.NOT
+    assert one.paper == "SLOVA 3.29 %, Softmax 3.53 %"
+
+
+@pytest.mark.parametrize(
+    ("order", "verdicts"),
+    [
+        (["slova", "slova_raw", "ova"], (Verdict.REPRODUCED, Verdict.REPRODUCED)),
+        (["slova_raw", "slova", "ova"], (Verdict.PARTLY, Verdict.NOT)),
+        (["ova", "slova_raw", "slova"], (Verdict.NOT, Verdict.NOT)),
+    ],
+)
+def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
+    rows = found(tmp_path, ablation_cifar10=shift_rows(order, experiment="ablation"))
+    claims = (
+        "Read-out, then calibration lower the median ECE of OVA",
+        "The complete method has the lowest median NLL of its steps",
+    )
+    assert tuple(rows[claim, "cifar10"].verdict for claim in claims) == verdicts
+    assert rows["No step changes the accuracy", "cifar10"].verdict is Verdict.NOT
+
+
+@pytest.mark.parametrize(("late", "verdict_"), [(0.1, Verdict.REPRODUCED), (0.3, Verdict.PARTLY)])
+def test_a_fit_is_stable_if_it_hardly_changes_past_the_papers_sizes(late, verdict_, tmp_path):
+    cell = CELL._replace(experiment="stability", method="slova_clean")
+    values = {"M=1": 0.9, "M=10": 0.9, "M=20": 0.1, "M=30": 0.1, "M=50": late}
+    values |= {"n_b=20": 0.9, "n_b=400": 0.5, "n_b=1000": 0.1, "optimal": 0.7}
+    rows = [Row.of(cell._replace(variant=v), m, x) for v, x in values.items() for m in ("ece", "nll", "brier")]
+    claim = "The fit is stable past M = 10 terms and n_b = 400 points, to a tenth"
+    assert verdict(tmp_path, claim, stability_cifar10=rows) is verdict_
+
+
+@pytest.mark.parametrize(
+    ("slova", "ova", "expected"),
+    [(0.01, 0.8, Verdict.REPRODUCED), (0.6, 0.8, Verdict.PARTLY), (0.9, 0.8, Verdict.NOT)],
+)
+def test_far_from_the_data_slova_should_say_nothing(slova, ova, expected, tmp_path):
+    cell = CELL._replace(experiment="directions", shift="direction")
+    values = [("slova_raw", 0.0, 0.95), ("ova", 0.0, 0.99), ("slova_raw", 1000.0, slova), ("ova", 1000.0, ova)]
+    rows = [Row.of(cell._replace(method=m, level=level), "mmc", x) for m, level, x in values]
+    assert (
+        verdict(tmp_path, "Along random directions SLOVA's confidence goes to 0", directions_cifar10=rows) is expected
+    )
+
+
+def test_without_rows_every_claim_says_what_to_run(tmp_path):
+    waiting = [one for one in found(tmp_path).values() if one.verdict is Verdict.OPEN]
+    theirs = {claim.text for claim in CLAIMS if claim.answers and "own Table" not in claim.text}
+    assert {one.claim for one in waiting} >= theirs
+    assert all("slova bench run " in one.ours for one in waiting)
+
+
+def test_on_a_set_without_numbers_of_the_paper_only_what_stands_in_its_text_is_asked(tmp_path):
+    rows = shift_rows(["slova", "ensemble", "softmax", "temperature"], on="digits")
+    own = found(tmp_path, shift_digits=rows)
+    judged = {on for (_, on), one in own.items() if one.verdict is not Verdict.OPEN}
+    assert judged <= {"digits", ""}
+    assert ("Who is best by the 50 % quartile of the ECE", "digits") not in own
+    assert own["On clean data SLOVA is as accurate as softmax, to half a point", "digits"].verdict is Verdict.REPRODUCED
+
+
+def test_a_tally_counts_every_finding(tmp_path):
+    every = list(found(tmp_path, shift_cifar10=shift_rows(ORDER)).values())
+    assert sum(tally(every).values()) == len(every)
+    assert tally(every)[Verdict.OPEN] == sum(one.verdict is Verdict.OPEN for one in every)
+
+
+def test_a_run_that_is_half_done_is_compared_at_the_seeds_it_has_finished(tmp_path):
+    claim = "SLOVA, NONE in training, against temperature scaling, by quartiles over shifts"
+    rows = shift_rows(["slova_none", "temperature"], seeds=2)
+    unfinished = [row for row in rows if row.method == "temperature" or row.shift != PAPER_SHIFTS[0]]
+    assert (claim, "cifar10") not in found(tmp_path / "a", shift_cifar10=unfinished)
+    second = [row for row in rows if (row.method, row.seed) != ("slova_none", 1) or row.shift != PAPER_SHIFTS[0]]
+    one = found(tmp_path / "b", shift_cifar10=second)[claim, "cifar10"]
+    assert one.ours.startswith("better in 9 of 9 quartiles (1 seed)")

@@ -1,0 +1,84 @@
+"""The demo: from what comes with slova to a table on the terminal and a page."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+pytest.importorskip("altair")
+
+from slova_bench.cli.demo import STORED, TRAINED, _plans, _size
+from slova_bench.predictions import embedded
+from slova_bench.results import Cell, Results, Row
+from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables import ranks
+
+from slova.cli import main
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return folder, CliRunner().invoke(main, ["demo", "-o", str(folder)])
+
+
+def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
+    folder, said = demo
+    assert said.exit_code == 0, said.stderr
+    lines = said.stdout.splitlines()
+    assert lines[0] == "CIFAR-10 at a glance"
+    assert {line.split("  ")[0] for line in lines[4:-3]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
+    assert lines[-2] == "1 seed, 1,000 images of every shift; 10,000 and more seeds: docs/results.md"
+    assert lines[-1] == str(folder / "report.html")
+    assert (folder / "report.html").stat().st_size < 5e6
+    assert "shift on cifar10" in said.stderr, "progress"
+
+
+def test_every_experiment_that_stored_answers_allow_is_run(demo):
+    evidence = ResultsFolder.read(demo[0] / "results")
+    assert set(evidence.names) == {f"{name}-cifar10-embedded" for name in STORED}
+    assert {row.n for row in evidence.rows("shift", "cifar10")} == {1000, 10_000}
+
+
+def test_ranks_are_those_among_the_papers_methods(demo):
+    """As in docs/results.md, though the folder knows nothing of the paper."""
+    table = ranks.make(ResultsFolder.read(demo[0] / "results"), "cifar10")[0]
+    assert table.title == "Mean ranks under shift, CIFAR-10, the paper's methods"
+    assert [row[0].text for row in table.rows] == ["Softmax", "Temperature scaling", "Ensemble", "SLOVA"]
+
+
+def test_what_is_said_of_the_size_comes_from_the_rows():
+    cell = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 500)
+    rows = [Row.of(cell._replace(shift=shift, seed=seed), "ece", 0.1) for shift in ("", "fog") for seed in (0, 1)]
+    assert _size(rows) == "2 seeds, 500 images of every shift"
+
+
+def test_run_again_it_computes_nothing_and_says_the_same(demo):
+    folder, before = demo
+    said = CliRunner().invoke(main, ["demo", "-o", str(folder)])
+    assert said.stdout == before.stdout
+    assert ", 0 of them new" in said.stderr
+
+
+def test_stored_answers_give_the_committed_rows_of_the_clean_test_set(demo, request):
+    """Half precision costs less than a thousandth."""
+    committed = {row.key: row for row in Results(request.config.rootpath / "results", "shift-cifar10").read()}
+    rows = [row for row in ResultsFolder.read(demo[0] / "results").rows("shift", "cifar10") if not row.shift]
+    both = [row for row in rows if row.key in committed]
+    assert {row.method for row in both} >= {"softmax", "ensemble", "ova", "slova", "slova_none"}
+    for row in both:
+        assert row.value == pytest.approx(committed[row.key].value, abs=1e-3), row
+
+
+def test_on_digits_every_experiment_of_the_paper_is_run(tmp_path):
+    plans = _plans("digits", tmp_path)
+    assert [plan.experiment for plan in plans] == list(TRAINED)
+    assert all(plan.checked().name == plan.experiment and not plan.embedded for plan in plans)
+
+
+def test_the_stored_answers_are_small_and_whole():
+    predictions = embedded("cifar10")
+    assert len(predictions.sets) == 1 + 95 + 8
+    for name in predictions.names:
+        for where in predictions.sets:
+            assert np.isfinite(predictions.logits[name, where]).all()

@@ -1,0 +1,201 @@
+"""Comparisons of rows and of the paper's own table, and what would give a wrong number and is refused."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slova_bench.compare import compare
+from slova_bench.ranks import bonferroni_dunn, friedman, ranks
+
+COLUMNS = ["experiment", "method", "variant", "train", "test", "shift", "level", "seed", "n", "metric", "value"]
+# What the paper prints, in the columns of the results. The paper names no seed and no number of images: seed is -1 and
+# n is 0 there. brier_q25 is the first quartile over all corrupted versions (shift "all"), and error is a fraction. What
+# the text claims has n = the number of cells: the `wins` of SLOVA, and `alike`, 1 where a method is said to be
+# statistically indistinguishable from SLOVA and 0 where it is said to differ (of Ensemble it says neither).
+PAPER = Path(__file__).parents[2] / "src" / "slova" / "bench" / "paper.csv"
+
+
+def paper():
+    with PAPER.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def row(method, value, *, metric="nll", shift="fog", level=1, seed=0, test="cifar10-test", variant=""):
+    cells = ["shift", method, variant, "cifar10-train", test, shift, level, seed, 10_000, metric, value]
+    return dict(zip(COLUMNS, cells, strict=True))
+
+
+def grid(values, *, metric="nll", seed=0):
+    """Rows of values (levels, methods): the first method is slova."""
+    names = ["slova", "softmax", "svi", "ensemble"]
+    return [
+        row(name, value, metric=metric, level=level, seed=seed)
+        for level, line in enumerate(values)
+        for name, value in zip(names, line, strict=False)
+    ]
+
+
+# The paper's numbers
+
+
+def test_the_papers_numbers_are_sorted_and_of_known_methods_and_splits():
+    rows = paper()
+    keys = [tuple(line[column] for column in COLUMNS) for line in rows]
+    assert list(rows[0]) == COLUMNS
+    assert keys == sorted(keys)
+    assert len({key[:-2] + key[-2:-1] for key in keys}) == len(rows) == 168
+    assert {line["seed"] for line in rows} == {"-1"}
+    shift = {"softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova"}
+    assert {line["method"] for line in rows if line["experiment"] == "shift"} == shift
+    assert {line["method"] for line in rows if line["experiment"] == "ood"} == {
+        "softmax", "ceda", "acet", "react", "slova"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ["brier", "ece", "nll"])
+def test_the_papers_quartiles_rise(metric):
+    quartiles = [
+        {line["method"]: float(line["value"]) for line in paper() if line["metric"] == f"{metric}_q{q}"}
+        for q in (25, 50, 75)
+    ]
+    assert [len(quartile) for quartile in quartiles] == [9, 9, 9]
+    assert all(low < middle < high for low, middle, high in zip(*(q.values() for q in quartiles), strict=True))
+
+
+def test_in_the_papers_own_table_slova_and_acet_do_not_differ():
+    """Erratum: the text says that SLOVA differs from all others."""
+    found = compare(paper(), metrics=["mmc"])
+    wanted = {"slova": 1.417, "acet": 2.458, "ceda": 3.083, "react": 3.25, "softmax": 4.792}
+    assert {name: round(rank, 3) for name, rank in found.pooled.distance.mean_ranks.items()} == wanted
+    assert list(found.pooled.distance.mean_ranks) == list(wanted)
+    assert found.pooled.distance.distance == pytest.approx(1.612, abs=5e-4)
+    assert found.pooled.rejects
+    assert found.pooled.distance.alike == ("acet",)
+    said = {line["method"] for line in paper() if (line["experiment"], line["metric"]) == ("ood", "alike")}
+    assert said == {"acet", "ceda", "react", "softmax"}
+    assert (len(found.cells), found.dropped, found.left_out, found.caution) == (12, {}, (), "")
+    assert found.pooled == found.per_seed[-1] == found.naive
+
+
+def test_in_the_papers_own_table_slova_is_the_best_in_as_many_cases_as_it_says():
+    lines = [line for line in paper() if line["metric"] == "mmc"]
+    best = {}
+    for line in sorted(lines, key=lambda line: -float(line["value"])):
+        best[line["train"], line["test"]] = line["method"]
+    (said,) = [line for line in paper() if line["metric"] == "wins"]
+    assert list(best.values()).count("slova") == float(said["value"]) == 9
+    assert len(best) == int(said["n"]) == 12
+
+
+# Comparisons of rows
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auroc", "aupr", "coverage", "accuracy_q50"])
+def test_of_these_metrics_more_is_better(metric):
+    found = compare(grid([[0.9, 0.8, 0.7]] * 3, metric=metric), metrics=[metric])
+    assert found.pooled.distance.mean_ranks == {"slova": 1, "softmax": 2, "svi": 3}
+
+
+@pytest.mark.parametrize("metric", ["nll", "brier", "ece", "error", "fpr95", "aurc", "brier_q25"])
+def test_of_the_others_less_is_better(metric):
+    found = compare(grid([[0.9, 0.8, 0.7]] * 3, metric=metric), metrics=[metric])
+    assert found.pooled.distance.mean_ranks == {"svi": 1, "softmax": 2, "slova": 3}
+
+
+def test_seeds_are_averaged_before_ranking_and_naive_pooling_counts_them_as_cells():
+    rows = grid([[1, 2, 9], [1, 2, 9]], seed=0) + grid([[6, 2, 1], [6, 2, 1]], seed=1)
+    found = compare(rows, metrics=["nll"])
+    assert found.pooled.distance.mean_ranks == {"softmax": 1, "slova": 2, "svi": 3}
+    assert (found.pooled.distance.cells, found.naive.distance.cells) == (2, 4)
+    assert found.per_seed[0].distance.mean_ranks == {"slova": 1, "softmax": 2, "svi": 3}
+    assert found.per_seed[1].distance.mean_ranks == {"svi": 1, "softmax": 2, "slova": 3}
+    assert found.naive.distance.distance == pytest.approx(found.pooled.distance.distance / np.sqrt(2))
+
+
+def test_several_metrics_make_one_rank_a_cell():
+    rows = grid([[1, 2, 3]] * 4) + grid([[0.9, 0.7, 0.8]] * 4, metric="accuracy")
+    found = compare(rows, metrics=["nll", "accuracy"])
+    assert found.pooled.distance.mean_ranks == {"slova": 1, "softmax": 2.5, "svi": 2.5}
+    assert found.pooled.distance.cells == 4
+
+
+def test_a_cell_that_a_method_lacks_is_dropped_for_all_and_named():
+    rows = grid([[1, 2, 3]] * 3, seed=0) + grid([[1, 2, 3]] * 3, seed=1)
+    rows.remove(row("svi", 3, level=1, seed=1))
+    found = compare(rows, metrics=["nll"])
+    assert {(cell.level, seed): names for (cell, seed), names in found.dropped.items()} == {(1, 1): ("svi",)}
+    assert {seed: verdict.distance.cells for seed, verdict in found.per_seed.items()} == {0: 3, 1: 2}
+    assert (found.pooled.distance.cells, found.naive.distance.cells) == (3, 5)
+
+
+def test_a_cell_without_one_of_the_metrics_is_not_complete():
+    rows = grid([[1, 2]] * 3) + grid([[0.1, 0.2]] * 2, metric="ece")
+    assert len(compare(rows, metrics=["nll", "ece"]).cells) == 2
+
+
+def test_a_method_that_shares_nothing_with_the_control_is_left_out():
+    found = compare([*grid([[1, 2]] * 3), row("knn", 1, test="svhn-test")], metrics=["nll"])
+    assert found.left_out == ("knn",)
+    assert set(found.pooled.distance.mean_ranks) == {"slova", "softmax"}
+
+
+def test_variants_are_methods_of_their_own_and_methods_can_be_chosen():
+    rows = grid([[1, 2, 3]] * 3) + [row("slova", 0, level=level, variant="M=5") for level in range(3)]
+    assert list(compare(rows, metrics=["nll"]).pooled.distance.mean_ranks)[:2] == ["slova M=5", "slova"]
+    assert set(compare(rows, metrics=["nll"], methods=["svi"]).pooled.distance.mean_ranks) == {"slova", "svi"}
+
+
+def test_shifts_of_one_test_set_are_called_dependent():
+    found = compare(grid([[1, 2, 3]] * 81), metrics=["nll"])
+    assert found.caution == "81 cells of 1 pair of sets are not independent: p-values and distances are too small"
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rows = [line for seed in range(3) for line in grid(np.random.default_rng(seed).random((5, 4)), seed=seed)]
+    assert compare(rows, metrics=["nll"]) == compare(rows[::-1], metrics=["nll"])
+
+
+def test_numbers_may_be_text_as_in_a_csv_file():
+    rows = grid(np.random.default_rng(0).random((5, 4)))
+    text = [{column: str(value) for column, value in line.items()} for line in rows]
+    assert compare(rows, metrics=["nll"]) == compare(text, metrics=["nll"])
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: ranks([1.0, 2.0]), r"values \(2,\) are not \(cells, methods\)"),
+        (lambda: ranks([[1.0], [2.0]]), "a comparison needs 2 methods or more, not 1"),
+        (lambda: friedman([[1.0, 2.0]]), "a comparison needs 2 cells or more, not 1"),
+        (
+            lambda: ranks([[1.0, 2.0], [1.0, np.nan]]),
+            "values are NaN in cell 1 of method 1: a missing value has no rank",
+        ),
+        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="c"), "control 'c' is none of a, b"),
+        (lambda: bonferroni_dunn({"a": 1}, 5, control="a"), "a comparison needs 2 methods or more, not 1"),
+        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="a", alpha=5), "alpha 5 is not between 0 and 1"),
+        (lambda: compare(grid([[1, 2]] * 2), metrics="nll"), "metrics 'nll' are not a list of names"),
+        (
+            lambda: compare(grid([[1, 2]] * 2), metrics=["nll"], control="svi"),
+            "'svi' has no such rows; there are slova",
+        ),
+        (lambda: compare(grid([[1, 2]] * 2), metrics=["nll"], methods=["knn"]), "'knn' has no such rows"),
+        (lambda: compare([], metrics=["nll"]), "'slova' has no such rows; there are none at all"),
+        (lambda: compare(grid([[1]] * 2), metrics=["nll"]), "a comparison needs 2 methods or more, not 1"),
+        (lambda: compare(grid([[1, 2], [1]]), metrics=["nll"]), "no method is missing, not 1; softmax has fewest"),
+        (lambda: compare(grid([[1, 2]] * 2) * 2, metrics=["nll"]), "slova has two values of nll at seed 0 of"),
+        (
+            lambda: compare(grid([[1, np.nan]] * 2), metrics=["nll"]),
+            "nll of softmax is NaN at seed 0 of cifar10-test fog",
+        ),
+        (lambda: compare(grid([[1, 2]] * 2, metric="mmc"), metrics=["mmc"]), "mmc on cifar10-test is in-distribution"),
+    ],
+)
+def test_what_would_give_a_wrong_number_is_refused_in_one_sentence(call, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value)

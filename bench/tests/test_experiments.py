@@ -1,0 +1,166 @@
+"""Every experiment in its quick form on digits, from the command line to rows that make sense."""
+
+import csv
+import math
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.special import gammaincc
+from slova_bench.experiments import experiments
+from slova_bench.experiments.directions import LEVELS
+from slova_bench.experiments.plane import AXIS
+from slova_bench.parquet import load_table
+from slova_bench.results import Results
+from slova_bench.shifts import DIGITS
+
+import slova
+from slova.cli import main
+
+SHIFTS = {(name, level) for name in DIGITS.names for level in range(1, 6)} | {("", 0)}
+RANGES = {"nll": (0, math.inf), "brier": (0, 2)}  # of everything else: 0 to 1
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One store for all, so that networks are trained once."""
+    return tmp_path_factory.mktemp("comparison")
+
+
+def bench_run(folder, experiment: str, *options: str):
+    arguments = ["bench", "run", experiment, "--quick", "--results", folder / "results", "--store", folder / "store"]
+    done = CliRunner().invoke(main, [str(argument) for argument in (*arguments, *options)])
+    assert done.exit_code == 0, done.stderr
+    return Results(folder / "results", f"{experiment}-digits-quick").read()
+
+
+def check(rows, metrics: set[str], methods: set[str], sets: set[tuple[str, str, float]]) -> None:
+    """All of it, once, in range."""
+    assert Counter(row.key for row in rows).most_common(1)[0][1] == 1
+    assert {row.method for row in rows} == methods
+    for method in methods:
+        assert {(row.test, row.shift, row.level) for row in rows if row.method == method} == sets
+    assert {row.metric for row in rows} == metrics
+    for row in rows:
+        low, high = RANGES.get(row.metric, (0, 1))
+        assert low - 1e-6 <= row.value <= high + 1e-6, row
+
+
+@pytest.mark.slow
+def test_shift_measures_every_method_on_every_shift_and_severity(folder):
+    rows = bench_run(folder, "shift")
+    methods = set(experiments()["shift"].methods)
+    check(rows, {"accuracy", "ece", "nll", "brier", "mmc"}, methods, {("digits-test", *shift) for shift in SHIFTS})
+    assert len(rows) == 5 * len(methods) * len(SHIFTS)
+    clean, worst = ([r.value for r in rows if r.metric == "accuracy" and r.level == level] for level in (0, 5))
+    assert np.mean(clean) > np.mean(worst) + 0.1
+
+
+def test_ablation_is_shift_with_five_methods(folder):
+    rows = bench_run(folder, "ablation")
+    methods = {"softmax", "ova", "slova_raw", "slova", "slova_clean"}
+    check(rows, {"accuracy", "ece", "nll", "brier", "mmc"}, methods, {("digits-test", *shift) for shift in SHIFTS})
+    for metric in ("accuracy", "mmc"):  # the read-out changes the confidence and not the answer
+        one, other = ([r.value for r in rows if (r.method, r.metric) == (m, metric)] for m in ("ova", "slova_raw"))
+        assert (one == other) is (metric == "accuracy")
+
+
+def test_ood_has_the_error_at_home_and_detection_elsewhere(folder):
+    rows = bench_run(folder, "ood")
+    sets = {("digits-test", "", 0)} | {(name, "", 0) for name in DIGITS.foreign}
+    check(rows, {"error", "mmc", "auroc", "aupr", "fpr95"}, set(experiments()["ood"].methods), sets)
+    home = {row.metric for row in rows if row.test == "digits-test"}
+    away = {row.metric for row in rows if row.test != "digits-test"}
+    assert (home, away) == ({"error", "mmc"}, {"mmc", "auroc", "aupr", "fpr95"})
+    same = {m: [r.value for r in rows if r.method == m and r.metric in ("error", "mmc")] for m in ("softmax", "energy")}
+    assert same["softmax"] == same["energy"]  # a detector changes the score, not the probabilities
+    assert [r.value for r in rows if (r.method, r.metric) == ("softmax", "auroc")] != [
+        r.value for r in rows if (r.method, r.metric) == ("energy", "auroc")
+    ]
+
+
+def test_directions_follow_the_confidence_from_the_images_on(folder):
+    rows = bench_run(folder, "directions")
+    sets = {("digits-test", "direction", level) for level in LEVELS}
+    check(rows, {"mmc", "confidence_std", "confident"}, {"softmax", "ova", "slova_raw", "slova"}, sets)
+    home = next(
+        r.value for r in bench_run(folder, "ood") if (r.method, r.test, r.metric) == ("ova", "digits-test", "mmc")
+    )
+    start = next(r.value for r in rows if (r.method, r.level, r.metric) == ("ova", 0, "mmc"))
+    assert start == pytest.approx(home, abs=1e-6)
+
+
+def test_stability_has_the_optimal_fit_beside_every_number_of_terms_and_points(folder):
+    rows = bench_run(folder, "stability")
+    check(rows, {"accuracy", "ece", "nll", "brier", "mmc"}, {"slova_clean"}, {("digits-test", "", 0)})
+    variants = {row.variant for row in rows}
+    assert {"optimal", "M=1", "M=50", "n_b=20", "n_b=10000"} <= variants
+    assert len(rows) == 5 * len(variants)
+    assert len({row.value for row in rows if row.metric == "accuracy"}) == 1  # one increasing map or another
+
+
+def test_planes_have_rings_and_pictures_and_runs_add_to_them(folder):
+    rows = bench_run(folder, "plane", "--methods", "ova")
+    check(rows, {"mmc"}, {"ova"}, {("digits-test", "plane", row.level) for row in rows})
+    rows = bench_run(folder, "plane", "--methods", "slova_raw")
+    check(rows, {"mmc"}, {"ova", "slova_raw"}, {("digits-test", "plane", row.level) for row in rows})
+    points = load_table(folder / "results" / "plane-digits-quick-picture.parquet")
+    assert Counter(point["method"] for point in points) == {"ova": len(AXIS) ** 2, "slova_raw": len(AXIS) ** 2}
+    for method in ("ova", "slova_raw"):
+        middle = next(p["confidence"] for p in points if (p["method"], p["alpha"], p["beta"]) == (method, 0, 0))
+        assert middle == pytest.approx(next(r.value for r in rows if (r.method, r.level) == (method, 0)), abs=1e-6)
+
+
+def test_the_appendix_needs_no_network_and_its_curves_are_what_they_say(folder):
+    rows = bench_run(folder, "appendix")
+    check(
+        rows, {"calibrated"}, {"exact", "approximate", "fitted"}, {("", "", round(n / 100, 2)) for n in range(1, 101)}
+    )
+    found = {(row.method, row.level): row.value for row in rows}
+    assert found["exact", 0.3] == pytest.approx(gammaincc(3, -math.log(0.3)), abs=1e-7)
+    assert found["approximate", 0.3] == pytest.approx(1 - 0.7**3, abs=1e-7)
+    levels = np.arange(1, 101) / 100
+    exact, fitted = (np.array([found[name, level] for level in levels]) for name in ("exact", "fitted"))
+    powers = [np.mean((levels**alpha - exact) ** 2) for alpha in np.geomspace(0.01, 10, 200)]
+    assert np.mean((fitted - exact) ** 2) <= min(powers) + 1e-9
+
+
+@pytest.mark.parametrize("experiment", sorted(set(experiments()) - {"shift"}))
+def test_a_second_run_does_nothing_and_changes_nothing(folder, experiment):
+    bench_run(folder, experiment)
+    files = {path: path.read_bytes() for path in (folder / "results").glob(f"{experiment}-*") if path.suffix != ".json"}
+    done = CliRunner().invoke(
+        main,
+        ["bench", "run", experiment, "--quick", "--results", f"{folder}/results", "--store", "/dev/null/nowhere"],
+    )
+    assert done.exit_code == 0, done.stderr  # with no store to find weights in, and none made
+    assert " 0 of them new" in done.stderr
+    assert {path: path.read_bytes() for path in files} == files
+
+
+def test_an_installed_package_runs_anywhere(tmp_path):
+    """The wheel's files in a folder of their own, another working directory, and no checkout in sight."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    root = Path(slova.__file__).parents[2]
+    if not (root / "pyproject.toml").exists():
+        pytest.skip("this is an installed package already")
+    subprocess.run(build, cwd=root, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(tmp_path / "site")], check=True)
+    away = tmp_path / "away"
+    away.mkdir()
+    code = "import slova, sys; from slova.cli import main; print(slova.__file__); main(sys.argv[1:], prog_name='slova')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "bench", "run", "ood", "--quick", "--methods", "slova"],
+        cwd=away, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path / "site"))
+    with open(away / "results" / "ood-digits-quick.csv", newline="") as file:
+        assert {row["method"] for row in csv.DictReader(file)} == {"slova"}
+    assert {path.name for path in away.iterdir()} == {"results", ".slova"}

@@ -1,0 +1,130 @@
+"""Stored answers: they say what the networks said, only what is stored can be asked, and the demo is made of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.methods import find, methods
+from slova_bench.pipeline import Bench, calibration
+from slova_bench.predictions import Predictions, StoredBench, record
+from slova_bench.runner import Plan, execute
+from slova_bench.store import Store
+from slova_bench.test_sets import TestSet
+
+from slova.cli import main
+from slova.heads import NONE
+
+NAMES = ("softmax", "ova", "ensemble")
+CLEAN = TestSet("digits-test")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A quick bench, and what was recorded there, once through a file."""
+    folder = tmp_path_factory.mktemp("stored")
+    bench = Bench(SETTINGS["digits"].quick(), Store(folder))
+    record(bench, NAMES).save(folder / "digits.safetensors")
+    return bench, Predictions.load(folder / "digits.safetensors")
+
+
+def test_stored_answers_are_what_the_networks_say(asked):
+    bench, predictions = asked
+    stored = replace(StoredBench.of(predictions), setting=bench.setting)
+    for name, test in [
+        ("softmax", CLEAN),
+        ("ova", TestSet("digits-test", "gaussian_noise", 3)),
+        ("ova", TestSet("uniform")),
+    ]:
+        (method,) = find([name])
+        said, labels = bench.ask(bench.trained(method, 0), test)
+        found, truth = stored.ask(stored.trained(method, 0), test)
+        np.testing.assert_allclose(found.logits, said.logits, rtol=2e-3, atol=2e-3)  # half precision
+        assert np.array_equal(truth, labels)
+
+
+def test_an_ensemble_is_stored_averaged(asked):
+    bench, predictions = asked
+    stored, (ensemble,) = StoredBench.of(predictions), find(["ensemble"])
+    said, _ = bench.ask(bench.trained(ensemble, 0), CLEAN)
+    found, _ = stored.ask(stored.trained(ensemble, 0), CLEAN)
+    assert len(said.logits) == 5
+    each = np.exp(said.logits - np.log(np.exp(said.logits).sum(-1, keepdims=True)))
+    np.testing.assert_allclose(np.exp(found.logits[0]), each.mean(0), atol=2e-3)
+
+
+def test_maps_are_fitted_to_the_same_validation_set_and_noise(asked):
+    bench, predictions = asked
+    stored = StoredBench.of(predictions)
+    for name in ("temperature", "slova", "slova_clean"):
+        (method,) = find([name])
+        mine, theirs = (calibration(method, place, place.trained(method, 0)) for place in (stored, bench))
+        points = np.log([[0.2, 0.7, 0.1]])
+        np.testing.assert_allclose(mine(points), theirs(points), atol=0.02)
+    logits, labels = stored.ask_validation(stored.trained(method, 0), 0.1)
+    assert (labels == NONE).sum() == int(0.1 * (labels != NONE).sum())
+    assert logits.shape == (1, len(labels), 10)
+
+
+def test_what_is_not_stored_cannot_be_asked(asked):
+    stored = StoredBench.of(asked[1])
+    held = {name for name, method in methods().items() if stored.holds(method)}
+    retrofitted = {"retrofit", "retrofit_noise"}
+    assert held == {"softmax", "temperature", "ensemble", "ova", "slova", "slova_raw", "slova_clean"} | retrofitted
+    (softmax, knn) = find(["softmax", "knn"])
+    with pytest.raises(ValueError, match=r"knn, seed 0: what is stored is seed 0 of .*; leave --embedded out"):
+        stored.trained(knn, 0)
+    with pytest.raises(ValueError, match="softmax, seed 1: what is stored is seed 0"):
+        stored.trained(softmax, 1)
+    with pytest.raises(ValueError, match="no stored answers to digits-test direction 3"):
+        stored.ask(stored.trained(softmax, 0), TestSet("digits-test", "direction", 3))
+    with pytest.raises(ValueError, match=r"a share of 0\.5 noise is more than"):
+        stored.ask_validation(stored.trained(softmax, 0), 0.5)
+    with pytest.raises(ValueError, match="only stored answers of softmax"):
+        stored.trained(softmax, 0).outputs(None)
+
+
+def test_experiments_run_on_stored_answers(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: asked[1])
+    for experiment in ("shift", "ood", "stability"):
+        rows = execute(Plan(experiment=experiment, on="digits", embedded=True, results=tmp_path, store=None))
+        assert {row.method for row in rows} <= {
+            "softmax", "temperature", "ensemble", "ova", "slova", "slova_raw", "slova_clean", "retrofit"
+        }  # fmt: skip
+        assert {row.n for row in rows} <= {500}
+
+
+def plugin(folder, content: str):
+    path = folder / "mine.py"
+    path.write_text(
+        f"from dataclasses import replace\nfrom slova_bench.methods import softmax, temperature\n{content}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("named", [None, ("softmax",)])
+def test_a_method_of_ones_own_is_asked_beside_the_others_or_refused(asked, tmp_path, monkeypatch, named):
+    monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: asked[1])
+    where = {"on": "digits", "embedded": True, "methods": named, "results": tmp_path / "results", "store": None}
+    own = plugin(tmp_path, "METHOD = replace(softmax.METHOD, name='wide', detect=len)")
+    with pytest.raises(ValueError, match=r"wide, seed 0: what is stored is seed 0 of .*; leave --embedded out"):
+        execute(Plan(experiment="ood", plugins=(own,), **where))
+    assert not (tmp_path / "results").exists(), "it is said before anything is made"
+    own = plugin(tmp_path, "METHOD = replace(temperature.METHOD, name='hot')")
+    rows = execute(Plan(experiment="shift", plugins=(own.rename(tmp_path / "hot.py"),), **where))
+    assert {row.method for row in rows} >= {"softmax", "hot"}
+    assert (tmp_path / "results" / "shift-digits-embedded.csv").exists()
+
+
+def test_other_seeds_than_the_stored_are_refused_before_anything_is_made(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: asked[1])
+    with pytest.raises(ValueError, match="seed 1: what is stored is seed 0"):
+        execute(Plan(experiment="ood", embedded=True, seeds=(0, 1), results=tmp_path / "results", store=None))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_without_stored_answers_says_so():
+    said = CliRunner().invoke(main, ["bench", "run", "shift", "--on", "svhn", "--embedded"])
+    assert said.exit_code == 2
+    assert "no predictions for svhn come with slova; run it without --embedded" in said.stderr

@@ -1,0 +1,187 @@
+"""The page as a file: numbers survive the packing, nothing comes from elsewhere, nothing in it is code but ours."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import vl_convert
+from slova_bench.histograms import Histogram
+from slova_bench.labels import METHODS
+from slova_bench.report.cells import columns
+from slova_bench.report.charts import charts
+from slova_bench.report.comparison import comparison
+from slova_bench.report.packed import merged, packed
+from slova_bench.report.page import render
+from slova_bench.report.series import DARK, Series, _contrast, on_dark
+from slova_bench.results import Cell, Row
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
+
+UNSAFE = "<img src=x onerror=alert(1)>"
+CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "fog", 2.0, 0, 100)
+
+
+@pytest.fixture(scope="module")
+def page(made_results):
+    return comparison(ResultsFolder.read(made_results))
+
+
+@pytest.fixture(scope="module")
+def html(page):
+    return render(page)
+
+
+def embedded(html: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)[1])
+
+
+def unpacked(text: str) -> list[int]:
+    numbers, shift = [0], 0
+    for byte in base64.b64decode(text):
+        numbers[-1] |= (byte & 127) << shift
+        shift = shift + 7 if byte > 127 else 0
+        if not shift:
+            numbers.append(0)
+    return numbers[:-1]
+
+
+def histogram(seed: int, rows: int = 5000) -> Histogram:
+    generator = np.random.default_rng(seed)
+    confidence = generator.beta(5, 1, rows)
+    return Histogram.of(CELL._replace(seed=seed), confidence, generator.random(rows) < confidence)
+
+
+def test_packed_histograms_are_those_of_all_seeds_together():
+    seeds = [histogram(seed) for seed in range(3)]
+    numbers = np.array(unpacked(packed([seeds, seeds[:1]])))
+    count, errors, middle = np.split(numbers[:220], [100, 200])
+    np.testing.assert_array_equal(count, np.sum([one.count for one in seeds], axis=0))
+    np.testing.assert_array_equal(count - errors, np.sum([one.hits for one in seeds], axis=0))
+    total = np.sum([one.total for one in seeds], axis=0).reshape(20, 5).sum(1)
+    mean = (np.arange(20) + middle / 1000) / 20
+    np.testing.assert_allclose(mean * count.reshape(20, 5).sum(1), total, rtol=2e-3)
+    np.testing.assert_array_equal(numbers[220:320], seeds[0].count)
+
+
+def test_an_empty_histogram_packs():
+    nothing = Histogram.of(CELL, np.empty(0), np.empty(0, bool))
+    assert merged([nothing])["middle"].tolist() == [0] * 20
+
+
+def test_the_histograms_of_the_whole_grid_are_small():
+    """22 methods on 96 sets, with five seeds of 10,000 images each, in less than 1.2 MB."""
+    text = packed([[histogram(seed, 10_000) for seed in range(5)]])
+    assert 22 * 96 * len(text) < 1.2e6
+
+
+def test_cells_are_means_over_seeds_with_standard_errors():
+    values = [0.1, 0.4, 0.25]
+    rows = [Row.of(CELL._replace(seed=seed), "ece", value) for seed, value in enumerate(values)]
+    found = columns([*rows, Row.of(CELL._replace(shift="snow"), "nll", np.inf)], {Series("slova"): 7})
+    assert (found["series"], found["shifts"], found["seeds"]) == ([7, 7], ["fog", "snow"], [3, 1])
+    mean, error = found["metrics"]["ece"]["mean"], found["metrics"]["ece"]["error"]
+    assert mean == [0.25, None]
+    assert error == [pytest.approx(np.std(values, ddof=1) / np.sqrt(3), rel=1e-4), None]
+    assert found["metrics"]["nll"]["mean"] == [None, None]
+
+
+@pytest.mark.parametrize("name", list(charts()))
+def test_every_chart_compiles(name):
+    spec = charts()[name]
+    names = set(re.findall(r'"data": \{"name": "(\w+)"\}', json.dumps(spec)))
+    vega = vl_convert.vegalite_to_vega({**spec, "width": 300, "datasets": {key: [] for key in names}})
+    assert vega["marks"]
+
+
+@pytest.mark.parametrize("method", [*METHODS, "a method of one's own"])
+def test_colours_stand_out_on_dark_paper(method):
+    colour = on_dark(Series(method).shown(chosen=True)["light"])
+    assert _contrast([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) >= 4
+    assert on_dark("#000000") > on_dark("#777777") > DARK
+
+
+def test_the_page_loads_nothing_and_is_small(html):
+    assert len(html.encode()) < 3e6
+    markup = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
+    assert re.findall(r'(?:src|href|action)="(?!data:|#)[^"]*"', markup) == []
+    assert "url(" not in markup
+    assert "@import" not in markup
+
+
+def test_only_the_scripts_of_the_page_may_run(html):
+    scripts = re.findall(r"<script>(.*?)</script>", html, re.S)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#39;", "'")
+    assert len(scripts) == 2
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert policy == f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+def test_an_unsafe_name_is_only_ever_text(html):
+    assert UNSAFE not in html
+    assert UNSAFE in [series["key"] for series in embedded(html)["series"]]
+
+
+def test_what_is_missing_says_how_to_get_it(html):
+    panels = {panel["id"]: panel for panel in embedded(html)["panels"]}
+    assert panels["ablation-digits"]["missing"].endswith("run slova bench run ablation --on digits")
+    assert [name for name, panel in panels.items() if panel["missing"]] == ["ablation-digits"]
+
+
+def test_rows_without_histograms_say_what_the_slider_lacks(made_results, tmp_path):
+    (tmp_path / "shift-digits.csv").write_bytes((made_results / "shift-digits.csv").read_bytes())
+    panel = next(
+        panel for panel in comparison(ResultsFolder.read(tmp_path)).data["panels"] if panel["experiment"] == "shift"
+    )
+    assert panel["histograms"] is None
+    assert "run slova bench run shift --on digits" in panel["notices"][0]
+
+
+def test_what_is_of_a_quick_run_says_so(made_results, tmp_path):
+    (tmp_path / "shift-digits.csv").write_bytes((made_results / "shift-digits.csv").read_bytes())
+    (tmp_path / "ood-digits-quick.csv").write_bytes((made_results / "ood-digits.csv").read_bytes())
+    data = comparison(ResultsFolder.read(tmp_path)).data
+    headings = {panel["experiment"]: panel["heading"] for panel in data["panels"]}
+    assert (headings["shift"], headings["ood"]) == ("Shifted data: Digits", "Out-of-distribution data: Digits (quick)")
+    assert {table["title"].endswith(" (quick)") for table in data["tables"] if table["experiment"] == "ood"} == {True}
+    overview, *others = [table for table in data["tables"] if table["experiment"] != "ood"]
+    assert {column.get("group") for column in overview["columns"]} >= {"clean", "foreign (quick)"}
+    assert not any("(quick)" in table["title"] for table in (overview, *others))
+
+
+def test_scores_have_no_reject_slider(page):
+    """Their histograms would be softmax's."""
+    panel = next(panel for panel in page.data["panels"] if panel["id"] == "ood-digits")
+    energy = [series["key"] for series in page.data["series"]].index("energy")
+    assert energy in panel["cells"]["series"]
+    assert energy not in panel["histograms"]["series"]
+
+
+def test_what_varies_becomes_the_axis(page):
+    panel = next(panel for panel in page.data["panels"] if panel["id"] == "stability-digits")
+    assert panel["cells"]["shifts"] == ["M", "n_b", "optimal"]
+    assert sorted(panel["cells"]["level"]) == [0, 1, 1, 10, 10, 100, 100]
+
+
+def test_a_plane_is_the_mean_over_seeds(page):
+    panel = next(panel for panel in page.data["panels"] if panel["id"] == "plane-digits")
+    assert panel["planes"][0]["points"] == [[a, b, 0.55] for a in (-20.0, 0.0) for b in (0.0, 20.0)]
+
+
+def test_an_empty_folder_says_what_to_run(tmp_path):
+    with pytest.raises(MissingRowsError, match=r"there are no results in .*: run slova bench run shift --on digits"):
+        comparison(ResultsFolder.read(tmp_path))
+
+
+def test_a_page_needs_no_torch(made_results):
+    code = (
+        "import sys; from slova_bench.results_folder import ResultsFolder; from slova_bench.report.comparison import comparison; "
+        "from slova_bench.report.page import render; import slova.cli.report_own; "
+        f"render(comparison(ResultsFolder.read({str(made_results)!r}))); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

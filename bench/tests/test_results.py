@@ -1,0 +1,131 @@
+"""Rows on disk: what is written is read, whatever was cut off is measured again, and a bad file is refused."""
+
+import math
+import os
+import random
+
+import pytest
+from slova_bench.results import Cell, Results, ResultsError, Row
+
+CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0, 0, 200)
+
+
+def row(metric: str = "ece", value: float = 0.25, **parts) -> Row:
+    return Row.of(CELL._replace(**parts), metric, value)
+
+
+@pytest.fixture
+def results(tmp_path):
+    return Results(tmp_path, "shift")
+
+
+def test_rows_come_back_in_order_whatever_the_order_they_came_in(results):
+    rows = [row(seed=seed, level=level, metric=m) for seed in (2, 10) for level in (0.5, 10.0) for m in ("ece", "nll")]
+    shuffled = random.Random(0).sample(rows, len(rows))
+    results.append(shuffled[:3])
+    results.append(shuffled[3:])
+    assert results.close() == sorted(rows, key=lambda r: (r.level, r.seed, r.metric))
+    assert results.read() == results.close()
+
+
+@pytest.mark.parametrize("value", [0.123456781, 1e-12, -3.5, 0.0, math.inf, -math.inf, 123456789.0, 1 / 3])
+def test_a_value_keeps_eight_digits(results, value):
+    results.append([row(value=value)])
+    results.close()
+    assert results.read()[0].value == pytest.approx(value, rel=5e-8)
+    before = results.path.read_bytes()
+    results.close()
+    assert results.path.read_bytes() == before
+
+
+def test_a_level_of_many_digits_is_the_same_measurement_after_a_while(results):
+    results.append([row(level=1 / 3)])
+    assert results.close()[0].key == row(level=1 / 3).key
+
+
+@pytest.mark.parametrize("name", ["a,b", 'say "a"', "M=2, n_b=5", "é\u2028ö", " ", "'"])
+def test_names_may_hold_commas_quotes_and_foreign_letters(results, name):
+    rows = [row(variant=name), row(variant="z")]
+    results.append(rows)
+    assert sorted(results.read()) == sorted(rows)
+    results.close()
+    assert sorted(results.read()) == sorted(rows)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r"])
+def test_a_name_with_a_line_break_is_refused_and_nothing_is_written(results, name):
+    with pytest.raises(ResultsError, match="no line break"):
+        results.append([row(), row(variant=name)])
+    assert not results.journal.exists()
+
+
+def test_wherever_the_journal_is_cut_only_whole_lines_count_and_the_end_is_the_same(results):
+    """A number that lost its last digits is still a number: the line's end tells."""
+    rows = [row(metric, 0.51234567 + seed, seed=seed, variant="ä,b") for seed in (0, 1) for metric in ("ece", "nll")]
+    results.append(rows)
+    whole = results.journal.read_bytes()
+    expected = results.close()
+    for cut in range(len(whole) + 1):
+        results.path.unlink(missing_ok=True)
+        results.journal.write_bytes(whole[:cut])
+        found = results.read()
+        assert [expected.index(r) for r in found] == list(range(len(found)))
+        assert len(found) == whole[:cut].count(b"\n")
+        results.append([r for r in rows if r.key not in {f.key for f in found}])
+        assert results.close() == expected
+
+
+def test_a_measurement_that_came_twice_is_one_row_and_the_later_one_counts(results):
+    results.append([row(value=0.1)])
+    results.close()
+    results.append([row(value=0.2), row(value=0.3, n=100)])
+    assert [(r.value, r.n) for r in results.close()] == [(0.3, 100)]
+
+
+def test_what_cannot_be_read_in_a_journal_is_measured_again(results):
+    results.append([row("ece"), row("nll")])
+    first, second = results.journal.read_bytes().splitlines(keepends=True)
+    results.journal.write_bytes(first.replace(b"0.25", b"\xff\x00") + b'"\n' + second)
+    assert [r.metric for r in results.read()] == ["nll"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: wanted the columns experiment, method, .* got $"),
+        ("a,b\n", "line 1: wanted the columns .* got a, b"),
+        ("{header}\n1,2\n", "line 2: wanted 11 columns, got 2"),
+        ("{header}\n{row}\n\n", "line 3: wanted 11 columns, got 0"),
+        ("{header}\n{row}\ns,m,,t,t,,zero,0,9,ece,0.5\n", "line 3, column level: 'zero' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0.5,9,ece,0.5\n", "line 2, column seed: '0.5' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0,many,ece,0.5\n", "line 2, column n: 'many' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0,9,ece,\n", "line 2, column value: '' is not a number"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused_with_line_and_column(results, text, message):
+    lines = {"header": ",".join(Row._fields), "row": "s,m,,t,t,,0,0,9,ece,0.5"}
+    results.path.write_text(text.format(**lines))
+    with pytest.raises(ResultsError, match=message):
+        results.read()
+
+
+def test_a_file_with_the_line_ends_of_another_system_is_read(results):
+    results.append([row()])
+    results.close()
+    results.path.write_bytes(results.path.read_bytes().replace(b"\n", b"\r\n"))
+    assert results.read() == [row()]
+
+
+def test_a_close_that_fails_leaves_the_old_file_and_the_journal(results, monkeypatch):
+    results.append([row("ece")])
+    results.close()
+    before = results.path.read_bytes()
+    results.append([row("nll")])
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        results.close()
+    monkeypatch.undo()
+    assert results.path.read_bytes() == before
+    assert {path.name for path in results.path.parent.iterdir()} == {results.path.name, results.journal.name}
+    assert {r.metric for r in results.close()} == {"ece", "nll"}
+    assert [path.name for path in results.path.parent.iterdir()] == [results.path.name]

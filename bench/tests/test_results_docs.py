@@ -1,0 +1,146 @@
+"""`docs/results.md` is what the committed results say; every figure and table of the paper has its place in it."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slova_bench import zoo
+from slova_bench.exhibits import PAPER_ITEMS, experiment_for
+from slova_bench.labels import PAPER_SHIFTS
+from slova_bench.report.cards import write_cards
+from slova_bench.report.docs import results_page, write_docs
+from slova_bench.results import Cell, ResultsError, Row
+from slova_bench.results_folder import ResultsFolder
+from slova_bench.staleness import Freshness, State
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "results.md"
+CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
+
+
+def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> ResultsFolder:
+    """Rows of three methods under shift."""
+    folder.mkdir(exist_ok=True)
+    generator, rows = np.random.default_rng(0), []
+    for method in ("softmax", "slova", "slova_clean"):
+        for shift, level in [("", 0), *((s, n) for s in PAPER_SHIFTS for n in range(1, 6))]:
+            cell = CELL._replace(method=method, shift=shift, level=float(level))
+            metrics = ("accuracy", "ece", "nll", "brier", "mmc")
+            rows += [Row.of(cell, metric, generator.uniform()) for metric in metrics]
+    path = folder / f"shift-cifar10{kind}.csv"
+    path.write_text(
+        "\n".join(",".join(map(str, row)) for row in (Row._fields, *(rows[::-1] if reverse else rows))) + "\n"
+    )
+    return ResultsFolder.read(folder)
+
+
+def test_the_page_is_what_the_committed_results_say():
+    """The verdicts on stale rows are part of the page: a change of code that makes rows stale makes the page so, too.
+    They need PyTorch, without which nothing can be said. Figures are only looked for, not drawn again."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    now = results_page(ResultsFolder.read(ROOT / "results"), ROOT / "docs" / "figures")
+    assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova report --docs docs"
+
+
+def test_every_figure_of_the_page_is_there_and_every_link_leads_somewhere():
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page) if not (PAGE.parent / name).exists()] == []
+    headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert len(anchors) == len(headings), "a heading that stands twice has another anchor"
+    assert set(re.findall(r"\]\(#([^)]*)\)", page)) <= anchors
+    assert [name for name in re.findall(r"\]\((\w[\w.-]*\.md)\)", page) if not (PAGE.parent / name).exists()] == []
+
+
+def test_everything_in_the_paper_has_a_counterpart_or_a_command(tmp_path):
+    for page in (PAGE.read_text(encoding="utf-8"), results_page(filled(tmp_path), None, {})):
+        for item in PAPER_ITEMS:
+            (line,) = [line for line in page.splitlines() if line.startswith(f"| {item} |")]
+            assert re.search(r"\]\(#|\]\(method\.md\)|`slova (bench run \w+ --on \w+|report --docs docs)`", line), line
+
+
+@pytest.mark.parametrize("item", [item for item in PAPER_ITEMS if item not in ("Fig. 1", "Fig. 3")])
+def test_every_figure_and_table_of_the_paper_comes_from_an_experiment(item):
+    assert experiment_for(item)
+
+
+def test_the_first_figure_needs_no_experiment_and_is_not_taken_for_the_tenth():
+    assert (experiment_for("Fig. 1"), experiment_for("Fig. 10")) == ("", "stability")
+
+
+def test_what_was_not_run_is_named_with_its_command(tmp_path):
+    page = results_page(filled(tmp_path), None, {})
+    assert (
+        "| Table 1 | error and MMC out of distribution (Sec. 4.2) | not run yet: `slova bench run ood --on cifar10` |"
+        in page
+    )
+    assert "- `slova bench run shift --on cifar10 --methods ensemble`: " in page
+
+
+def test_a_folder_without_results_says_what_to_run(tmp_path):
+    page = results_page(ResultsFolder.read(tmp_path), None)
+    assert "`slova bench run shift --on digits`" in page
+
+
+def test_the_same_rows_give_the_same_bytes_and_no_folder_is_named(tmp_path):
+    one, other = filled(tmp_path / "a"), filled(tmp_path / "b", reverse=True)
+    assert results_page(one, None, {}) == results_page(other, None, {})
+    assert str(tmp_path) not in results_page(one, None, {})
+    assert not re.search(r"/(home|tmp|work|root)/", PAGE.read_text(encoding="utf-8"))
+
+
+def test_what_is_of_a_quick_run_says_so(tmp_path):
+    usual = results_page(filled(tmp_path / "usual"), None, {})
+    quick = results_page(filled(tmp_path / "quick", kind="-quick"), None, {})
+    assert "(quick)" not in usual
+    assert "### CIFAR-10: quartiles over shifts (quick)" in quick
+    assert "(#cifar-10-ranks-under-shift-quick)" in quick
+    assert "### CIFAR-10: what each step adds (quick)" in quick, "its rows are those of shift"
+    heads = re.findall(r"^### CIFAR-10: .*$", quick, flags=re.MULTILINE)
+    assert all(head.endswith(" (quick)") for head in heads)
+    claims = [line for line in quick.splitlines() if "| CIFAR-10" in line and "reproduced |" in line]
+    assert claims
+    assert all("| CIFAR-10 (quick) |" in line for line in claims)
+
+
+def test_stale_rows_are_called_stale_and_why(tmp_path):
+    fresh = {
+        "shift-cifar10": [Freshness("slova", State.STALE, ("noise: was 0.1, is 0.2",)), Freshness("ova", State.FRESH)]
+    }
+    page = results_page(filled(tmp_path), None, fresh)
+    assert "as the code says: ova; stale: slova |" in page
+    assert "- shift-cifar10, slova: stale (noise: was 0.1, is 0.2)." in page
+
+
+def test_a_malformed_file_is_refused_with_line_and_column(tmp_path):
+    evidence = filled(tmp_path)
+    path = tmp_path / "shift-cifar10.csv"
+    lines = path.read_text().splitlines()
+    lines[6] = ",".join([*lines[6].split(",")[:-1], "lots"])
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ResultsError, match=r"shift-cifar10\.csv, line 7, column value: 'lots'"):
+        results_page(evidence, None, {})
+
+
+def test_the_page_and_its_figures_are_written_together(tmp_path):
+    evidence = filled(tmp_path / "results")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    paths = write_docs(evidence, docs)
+    page = (docs / "results.md").read_text(encoding="utf-8")
+    linked = {docs / name for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)}
+    assert set(paths) == {docs / "results.md", *linked}
+    assert docs / "figures" / "shift-cifar10.svg" in linked
+    assert "](#cifar-10-accuracy-and-calibration-under-shift)" in page
+
+
+def test_the_cards_of_the_networks_are_what_the_committed_results_say(tmp_path):
+    written = write_cards(ResultsFolder.read(ROOT / "results"), tmp_path)
+    assert {path.name for path in written} == {path.name for path in (ROOT / "models" / "cards").iterdir()}
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert text == (ROOT / "models" / "cards" / path.name).read_text(encoding="utf-8"), "run make docs"
+        assert zoo.path_of(path.stem).name in text, "the file that the card names is the one that is loaded"

@@ -1,0 +1,147 @@
+"""Images that show nothing, lines and planes through images, digits moved about, and the published files."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.lib.format import open_memmap
+from slova_bench import shifts
+from slova_bench.shifts import CIFAR, DIGITS, digits
+from slova_bench.shifts.per_image_rng import Draws
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (60, 3, 32, 32), dtype=np.uint8)
+SMALL = np.random.default_rng(1).integers(0, 256, (60, 1, 8, 8), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("family", "images", "name"),
+    [*((CIFAR, IMAGES, name) for name in CIFAR.foreign), *((DIGITS, SMALL, name) for name in DIGITS.foreign)],
+)
+def test_foreign_images_are_the_same_in_any_subset(family, images, name):
+    whole = shifts.foreign(images, name, family=family)
+    assert (whole.shape, whole.dtype) == (images.shape, np.uint8)
+    chosen = np.array([50, 3])
+    np.testing.assert_array_equal(shifts.foreign(images[chosen], name, indices=chosen, family=family), whole[chosen])
+    other = shifts.foreign(torch.from_numpy(images), name, seed=1, family=family)
+    assert isinstance(other, torch.Tensor)
+    assert bool((other.numpy() != whole).any()) == (name != "inverted")
+
+
+def test_uniform_noise_has_all_levels_equally_often():
+    counts = np.bincount(shifts.foreign(IMAGES, "uniform").ravel(), minlength=256)
+    assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 255 + 5 * np.sqrt(2 * 255)
+
+
+def test_permuting_keeps_every_colour_and_moves_most():
+    moved = shifts.foreign(IMAGES, "permuted")
+    pack = lambda images: np.sort(np.einsum("nchw,c->nhw", images.astype(int), [1, 256, 65536]).reshape(60, -1), axis=1)
+    np.testing.assert_array_equal(pack(moved), pack(IMAGES))
+    assert (moved != IMAGES).mean() > 0.98
+
+
+def test_low_pass_noise_is_smooth_and_fills_the_range():
+    smooth = shifts.foreign(IMAGES, "low_pass").astype(float)
+    assert smooth.min(axis=(1, 2, 3)).tolist() == [0] * 60
+    assert smooth.max(axis=(1, 2, 3)).tolist() == [255] * 60
+    assert np.abs(np.diff(smooth)).mean(axis=(1, 2, 3)).max() < 40  # uniform noise has 85
+    black = shifts.foreign(np.zeros_like(IMAGES), "low_pass").max(axis=(1, 2, 3))
+    assert set(black.tolist()) == {0, 255}  # a permuted constant image stays constant
+
+
+def test_inverting_twice_is_nothing():
+    once = shifts.foreign(SMALL, "inverted", family=DIGITS)
+    np.testing.assert_array_equal(shifts.foreign(once, "inverted", family=DIGITS), SMALL)
+
+
+def test_an_unknown_foreign_set_lists_the_known_ones():
+    with pytest.raises(ValueError, match="'inverted' is none of uniform, permuted, low_pass"):
+        shifts.foreign(IMAGES, "inverted")
+
+
+def test_directions_are_straight_lines_from_the_image():
+    lines = shifts.directions(IMAGES, [0, 1, -2], seed=4)
+    assert (lines.shape, lines.dtype) == ((3, *IMAGES.shape), np.float32)
+    np.testing.assert_allclose(lines[0], IMAGES / 255, atol=1e-7)
+    np.testing.assert_allclose(lines[2] - lines[0], -2 * (lines[1] - lines[0]), atol=1e-5)
+    assert (lines[1] - lines[0]).std() == pytest.approx(1, rel=0.01)
+    some = shifts.directions(IMAGES[7:9], [1], seed=4, indices=np.array([7, 8]))
+    np.testing.assert_array_equal(some[0], lines[1, 7:9])
+    assert isinstance(shifts.directions(torch.from_numpy(IMAGES), [3.0]), torch.Tensor)
+
+
+def test_planes_pass_through_their_three_images():
+    triplets = IMAGES.reshape(20, 3, 3, 32, 32)
+    found = list(shifts.planes(torch.from_numpy(triplets), [0, 1, 2], [-1, 0, 1]))
+    assert len(found) == 20
+    for plane, (first, second, third) in zip(found, triplets / 255, strict=True):
+        assert plane.shape == (3, 3, 3, 32, 32)
+        np.testing.assert_allclose(plane[0, 1], first, atol=1e-6)
+        np.testing.assert_allclose(plane[1, 1], second, atol=1e-6)
+        np.testing.assert_allclose(plane[0, 2], third, atol=1e-6)
+
+
+def test_directions_want_bytes():
+    with pytest.raises(TypeError, match="images must be uint8, got float64"):
+        shifts.directions(IMAGES / 255, [1])
+
+
+def test_a_rotation_keeps_the_middle_and_a_translation_moves_it():
+    dot = np.zeros((100, 1, 8, 8), dtype=np.uint8)
+    dot[:, :, 3:5, 3:5] = 255
+    draws = Draws((0, 0, 0), range(100))
+    middle = lambda images: np.einsum("nchw,dhw->nd", images, np.mgrid[:8, :8]) / images.sum(axis=(1, 2, 3))[:, None]
+    np.testing.assert_allclose(middle(digits.rotation(dot, draws, 50)), 3.5, atol=1e-9)
+    moved = middle(digits.translation(dot, draws, 2)) - 3.5
+    np.testing.assert_allclose(np.hypot(*moved.T), 2, atol=1e-9)
+    assert np.abs(moved.mean(axis=0)).max() < 0.5
+
+
+def test_digits_turn_both_ways():
+    bar = np.zeros((40, 1, 8, 8), dtype=np.uint8)
+    bar[:, :, :, 3:5] = 255
+    turned = shifts.corrupt_digits(bar, "rotation", 3).astype(int)
+    assert len(np.unique(turned.reshape(40, -1), axis=0)) == 2
+
+
+def test_an_occlusion_hides_a_square():
+    hidden = (shifts.corrupt_digits(np.zeros_like(SMALL), "occlusion", 2) > 0).sum(axis=(1, 2, 3))
+    assert hidden.tolist() == [9] * len(SMALL)
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A folder like CIFAR-10-C, with one corruption: empty files of the right size, marked here and there."""
+    images = open_memmap(tmp_path / "fog.npy", "w+", np.uint8, (50_000, 32, 32, 3))
+    images[20_001, 5, 6, 2] = 77
+    labels = np.tile(np.arange(10, dtype=np.uint8), 5_000)
+    np.save(tmp_path / "labels.npy", labels)
+    return tmp_path
+
+
+def test_the_published_files_are_read_by_severity(published):
+    images, labels = shifts.official(published, "fog", 3)
+    assert images.shape == (10_000, 3, 32, 32)
+    assert images[1, 2, 5, 6] == 77
+    assert isinstance(images, np.memmap)
+    assert labels[:3].tolist() == [0, 1, 2]
+    assert labels.dtype == np.int64
+
+
+def test_what_is_missing_of_the_published_files_is_named(published):
+    with pytest.raises(FileNotFoundError, match=r"frost\.npy is missing; .* has fog, labels"):
+        shifts.official(published, "frost", 1)
+    (published / "labels.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"labels\.npy is missing; .* has fog"):
+        shifts.official(published, "fog", 1)
+    with pytest.raises(ValueError, match="'mist' is none of gaussian_noise, "):
+        shifts.official(published, "mist", 1)
+    with pytest.raises(ValueError, match="severity goes from 1 to 5, got 7"):
+        shifts.official(published, "fog", 7)
+
+
+def test_files_of_another_shape_or_with_pickles_are_refused(published):
+    np.save(published / "snow.npy", np.zeros((10, 32, 32, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match=r"snow.npy wants uint8 \(50000, 32, 32, 3\), has uint8 \(10, 32, 32, 3\)"):
+        shifts.official(published, "snow", 1)
+    np.save(published / "snow.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"[Pp]ython objects"):
+        shifts.official(published, "snow", 1)

@@ -1,0 +1,92 @@
+"""Trained networks by name: those of the package and of the repository, or fetched and checked."""
+
+import hashlib
+import http.server
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from slova_bench import zoo
+
+from slova import artifact
+
+ROOT = Path(__file__).parents[2]
+FILES = [*(ROOT / "models" / "weights").glob("*.safetensors"), *Path(zoo.__file__).parent.glob("embedded/weights/*")]
+
+
+def test_every_file_of_weights_is_in_the_index_with_its_checksum():
+    found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES}
+    assert found == zoo.checksums(), "run python models/make_index.py"
+    assert sum(file.stat().st_size for file in FILES) < 30e6
+
+
+@pytest.mark.parametrize("name", ["softmax-cifar10", "ova-cifar10", "softmax-cifar10-3"])
+def test_a_network_is_what_its_name_says_and_answers(name):
+    meta = artifact.load(zoo.path_of(name), "weights")[1]["what"]
+    assert meta["data"] == "cifar10-train"
+    assert meta["seed"] == (3 if name.endswith("3") else 0)
+    assert ("softmax_loss" in meta["loss"]) == name.startswith("softmax")
+    network = zoo.load(name)
+    assert not network.training
+    with torch.no_grad():
+        assert network(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_the_main_ones_come_with_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("softmax-cifar10", "ova-cifar10"):
+        assert zoo.path_of(name).parent == Path(zoo.__file__).parent / "embedded" / "weights"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("softmax", "is no name of a network: they are called METHOD-DATASET"),
+        ("softmax-cifar10-x", "is no name of a network"),
+        ("softmax-mnist", "nothing can be trained on 'mnist'"),
+        ("magic-cifar10", "no method is called magic"),
+        ("softmax-cifar10-99", "there is no network 'softmax-cifar10-99': train it"),
+    ],
+)
+def test_what_there_is_not_is_said(name, message):
+    with pytest.raises(ValueError, match=message):
+        zoo.load(name)
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A machine with nothing but the package, and a server with one network of the repository."""
+    served = tmp_path / "served" / "weights"
+    served.mkdir(parents=True)
+    source = zoo.path_of("softmax-cifar10-3")
+    (served / source.name).write_bytes(source.read_bytes())
+    monkeypatch.setattr(zoo, "_places", lambda folder: iter([zoo._cache()]))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "served")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", served / source.name
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_network_that_is_not_here_is_fetched_once_and_checked(elsewhere, monkeypatch):
+    address, file = elsewhere
+    with pytest.raises(FileNotFoundError, match="set SLOVA_MODELS to the address"):
+        zoo.path_of("softmax-cifar10-3")
+    monkeypatch.setenv("SLOVA_MODELS", address + "/")
+    found = zoo.path_of("softmax-cifar10-3")
+    assert found.read_bytes() == file.read_bytes()
+    file.unlink()
+    assert zoo.path_of("softmax-cifar10-3") == found
+
+
+def test_a_network_that_was_altered_on_the_way_is_not_kept(elsewhere, monkeypatch):
+    address, file = elsewhere
+    file.write_bytes(file.read_bytes()[:-1] + b"!")
+    monkeypatch.setenv("SLOVA_MODELS", address)
+    with pytest.raises(ValueError, match="hash"):
+        zoo.path_of("softmax-cifar10-3")
+    assert not list(zoo._cache().rglob("*.safetensors"))

@@ -1,8 +1,0 @@
-"""The SLOVA read-out of the one-vs-all network, "this class and no other", not calibrated."""
-
-from dataclasses import replace
-
-from slova.bench.methods import ova
-from slova.heads import read_slova
-
-METHOD = replace(ova.METHOD, name="slova_raw", head=read_slova)

@@ -1,5 +1,0 @@
-"""The maximum softmax probability (Hendrycks & Gimpel 2017)."""
-
-from slova.bench.method import Method
-
-METHOD = Method(name="softmax")

@@ -1,0 +1,83 @@
+"""(probability, hit) pairs in a fixed size: what a stream of batches leaves behind, so that no billion pairs has to be
+sorted.
+
+Cells are geometric in t = -log p, 256 an octave from t = 2^-54 to 2^10, with cells of their own for p = 1 and p = 0;
+each keeps how many pairs it saw, how many hits, and the sum of their probabilities. A map changes little over a cell,
+and within one the moving averages run linearly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from slova._backend import Array
+from slova._mergeable import SAME, SUM, Mergeable
+from slova.calibration.pairs import Pairs, Which, check_rows
+
+__all__ = ["PairHistogram"]
+
+PER_OCTAVE, LOWEST, OCTAVES = 256, -54, 64
+CELLS = OCTAVES * PER_OCTAVE + 2
+CHUNK = 1 << 18  # pairs at a time: a few megabytes of scratch
+
+
+@dataclass(frozen=True, eq=False)
+class PairHistogram(Mergeable):
+    """Merges with `+`; `pairs` gives what a fit takes. Cells are in order of falling probability, p = 1 first and p = 0
+    last."""
+
+    count: Array = field(metadata=SUM)
+    hits: Array = field(metadata=SUM)
+    total: Array = field(metadata=SUM)
+    which: str = field(metadata=SAME)
+
+    @classmethod
+    def of(cls, log_probs: Array, labels: Array, *, which: Which = "all") -> Self:
+        """The sketch of a batch (N, K) with its labels (N,)."""
+        log_probs, labels = check_rows(log_probs, labels)
+        sums = np.zeros((3, CELLS))
+        rows = max(1, CHUNK // log_probs.shape[1])
+        for first in range(0, len(labels), rows):
+            _add(sums, log_probs[first : first + rows], labels[first : first + rows], which)
+        return cls(sums[0], sums[1], sums[2], which)
+
+    @property
+    def pairs(self) -> Pairs:
+        seen = np.flatnonzero(self.count)[::-1]
+        mean = self.total[seen] / self.count[seen]
+        with np.errstate(divide="ignore"):
+            log_p = np.where(mean > 1e-300, np.log(mean), -_middle(seen))  # e^-t may be too small for a number
+        return Pairs(np.minimum(log_p, 0.0), self.count[seen], self.hits[seen])
+
+
+def _add(sums: Array, log_probs: Array, labels: Array, which: str) -> None:
+    if which == "all":
+        place, known = _cells(log_probs), labels >= 0
+        hits = place[np.flatnonzero(known), labels[known]]
+    elif which == "top":
+        top = log_probs.argmax(axis=1)
+        log_probs = np.take_along_axis(log_probs, top[:, None], axis=1)
+        place = _cells(log_probs)
+        hits = place[top == labels, 0]
+    else:
+        raise ValueError(f"which must be 'all' or 'top', got {which!r}")
+    sums[0] += np.bincount(place.ravel(), minlength=CELLS)
+    sums[1] += np.bincount(hits, minlength=CELLS)
+    sums[2] += np.bincount(place.ravel(), np.exp(log_probs, dtype=np.float64).ravel(), CELLS)
+
+
+def _cells(log_probs: Array) -> Array:
+    t = np.clip(-log_probs, 0.0, 2.0 ** (LOWEST + OCTAVES - 1) * (2 - 2**-20))
+    mantissa, octave = np.frexp(t)
+    place = (octave - (LOWEST + 1)) * PER_OCTAVE + ((mantissa - 0.5) * (2 * PER_OCTAVE)).astype(np.int32)
+    place = np.where(t < 2.0**LOWEST, -1, place) + 1
+    return np.where(np.isneginf(log_probs), CELLS - 1, place)
+
+
+def _middle(cell: Array) -> Array:
+    """The t in the middle of a cell, infinite for p = 0."""
+    octave, step = np.divmod(cell - 1, PER_OCTAVE)
+    return np.where(cell == CELLS - 1, np.inf, np.ldexp(1 + (step + 0.5) / PER_OCTAVE, LOWEST + octave))

@@ -1,0 +1,138 @@
+"""Columns in a csv file with a header: rows are parsed a block at a time, and a bad one is named by its number."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from slova._backend import Array
+from slova.io.blocks import Block, Columns, TableError, block_rows, label_column, logit_columns
+
+__all__ = ["read", "to_stdout", "writing"]
+
+Cells = list[list[str]]
+
+
+def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
+    """Logits and labels of a block in one go, as float64."""
+    with open(path, "rb") as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as text:
+        length = os.fstat(binary.fileno()).st_size
+        rows = csv.reader(text, strict=True)
+        try:
+            names = _header(rows, path)
+            chosen = _chosen(names, want, path)
+            wanted = list(itertools.chain(*chosen.values()))
+            height, number = block_rows(size, len(wanted)), 0
+            for block in _batched(rows, height):
+                numbers = _numbers(block, number, names, wanted, path)
+                number += len(block)
+                yield _split(numbers, chosen, min(1.0, binary.tell() / length))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise TableError(f"{path} is not a readable csv file: {error}") from error
+
+
+def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
+    names = [name.strip() for name in next(rows, [])]
+    if not names:
+        raise TableError(f"{path} is empty: wanted a header with the names of the columns")
+    twice = {name for name in names if name and names.count(name) > 1}
+    if twice:
+        raise TableError(f"{path} has the column {min(twice)!r} twice")
+    return names
+
+
+def _chosen(names: list[str], want: Sequence[str], path: Path) -> dict[str, list[int]]:
+    """The positions of the columns of logits and of labels."""
+    chosen: dict[str, list[int]] = {}
+    if "logits" in want:
+        chosen["logits"] = [names.index(name) for name in logit_columns(names, path)]
+    if "labels" in want:
+        chosen["labels"] = [names.index(label_column(names, path))]
+    return chosen
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _batched(rows: Iterator[list[str]], height: int) -> Iterator[Cells]:
+    while block := list(itertools.islice((row for row in rows if row), height)):  # blank lines are no rows
+        yield block
+
+
+def _numbers(block: Cells, number: int, names: list[str], wanted: list[int], path: Path) -> Array:
+    for i, row in enumerate(block):
+        if len(row) != len(names):
+            raise TableError(
+                f"{path} has {len(row)} cells in row {number + i} (counted from 0), and {len(names)} columns"
+            )
+    pick = itemgetter(*wanted) if len(wanted) > 1 else lambda row: (row[wanted[0]],)
+    try:
+        return np.array([pick(row) for row in block], np.float64)
+    except ValueError:
+        i, k = next((i, k) for i, row in enumerate(block) for k in wanted if not _is_number(row[k]))
+        raise TableError(
+            f"{path} has {block[i][k]!r} in row {number + i} (counted from 0), column {names[k]!r}; wanted a number"
+        ) from None
+
+
+def _split(numbers: Array, chosen: dict[str, list[int]], done: float) -> Block:
+    logits = len(chosen.get("logits", ()))
+    return Block(numbers[:, :logits] if logits else None, numbers[:, logits] if "labels" in chosen else None, done)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        yield _writer(file)
+
+
+@contextmanager
+def to_stdout() -> Iterator[Callable[[Columns], None]]:
+    yield _writer(sys.stdout)
+    sys.stdout.flush()
+
+
+def _writer(file: IO[str]) -> Callable[[Columns], None]:
+    """Numbers with as many digits as it takes to read the same number back, and text in quotes where it needs them."""
+    header = False
+
+    def write(columns: Columns) -> None:
+        nonlocal header
+        if not header:
+            file.write(",".join(columns) + "\n")
+            header = True
+        row = ",".join(_digits(column) for column in columns.values()) + "\n"
+        file.write(
+            "".join(row % values for values in zip(*(_values(column) for column in columns.values()), strict=True))
+        )
+
+    return write
+
+
+def _values(column: Array) -> list[Any]:
+    return [_quoted(text) for text in column.tolist()] if column.dtype.kind == "U" else column.tolist()
+
+
+def _quoted(text: str) -> str:
+    return '"{}"'.format(text.replace('"', '""')) if any(mark in text for mark in ',"\r\n') else text
+
+
+def _digits(column: Array) -> str:
+    if column.dtype.kind == "U":
+        return "%s"
+    return "%d" if column.dtype.kind in "iu" else "%.9g" if column.dtype.itemsize <= 4 else "%.17g"

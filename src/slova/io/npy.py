@@ -1,0 +1,122 @@
+"""One array in an npy file: its header, its rows in blocks, and predictions as a structured array."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy_format
+
+from slova._backend import Array
+from slova.io.blocks import Block, Columns, TableError, block_rows
+
+__all__ = ["Header", "array_blocks", "block_height", "read", "read_header", "write_header", "writing"]
+
+VERSIONS: dict[tuple[int, int], Callable[..., Any]] = {
+    (1, 0): npy_format.read_array_header_1_0,
+    (2, 0): npy_format.read_array_header_2_0,
+}
+
+
+class Header(NamedTuple):
+    """What an array is, and where in its file the numbers begin."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+    @property
+    def row_bytes(self) -> int:
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+
+def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
+    """An npy file holds one array; whoever wants both logits and labels has to name a second file."""
+    if len(want) != 1:
+        raise TableError(f"{path} holds logits only: name the file of the labels with --labels")
+    with open(path, "rb") as file:
+        header = read_header(file, str(path), os.fstat(file.fileno()).st_size, want[0])
+        seen = 0
+        for array in array_blocks(file, header, block_height(header, size), str(path)):
+            seen += len(array)
+            logits, labels = (array, None) if want[0] == "logits" else (None, array)
+            yield Block(logits, labels, seen / header.shape[0])
+
+
+def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
+    """The header of an array that holds numbers, has the right number of axes, and is not longer than its file."""
+    try:
+        shape, fortran, dtype = VERSIONS[npy_format.read_magic(stream)](stream)
+    except (ValueError, KeyError, TypeError, SyntaxError):
+        raise TableError(f"{name} is not an npy array, or is damaged") from None
+    if dtype.hasobject:
+        raise TableError(f"{name} holds Python objects, which are never unpickled; wanted an array of numbers")
+    wanted = ("rows", "classes") if role == "logits" else ("rows",)
+    if len(shape) != len(wanted):
+        raise TableError(f"{name} has shape {shape}; {role} want ({', '.join(wanted)})")
+    header = Header(shape, fortran, dtype, stream.tell())
+    if header.offset + math.prod(shape) * dtype.itemsize > size:
+        raise TableError(f"{name} is cut off: its header promises shape {shape}, and the numbers end before that")
+    return header
+
+
+def block_height(header: Header, size: int | None) -> int:
+    return block_rows(size, max(1, header.shape[-1] if len(header.shape) == 2 else 1))
+
+
+def array_blocks(stream: IO[bytes], header: Header, height: int, name: str) -> Iterator[Array]:
+    """The rows in order. Those of an array in Fortran order lie scattered: it is memory-mapped, in a file on disk."""
+    if 0 in header.shape:
+        return iter(())
+    return _mapped(stream, header, height) if header.fortran else _streamed(stream, header, height, name)
+
+
+def _streamed(stream: IO[bytes], header: Header, height: int, name: str) -> Iterator[Array]:
+    for first in range(0, header.shape[0], height):
+        rows = min(height, header.shape[0] - first)
+        content = stream.read(rows * header.row_bytes)
+        if len(content) != rows * header.row_bytes:
+            raise TableError(f"{name} is cut off in row {first + len(content) // header.row_bytes}")
+        yield np.frombuffer(content, header.dtype).reshape(rows, *header.shape[1:])
+    if stream.read(1):  # at its end a zip member also checks its checksum
+        raise TableError(f"{name} is damaged: it goes on after its {header.shape[0]} rows")
+
+
+def _mapped(stream: IO[bytes], header: Header, height: int) -> Iterator[Array]:
+    mapped = np.memmap(stream, header.dtype, "r", header.offset, header.shape, "F")
+    for first in range(0, len(mapped), height):
+        yield np.ascontiguousarray(mapped[first : first + height])
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """A structured array with one field a column. The number of rows is known at the end, and numpy leaves room for it
+    in the header."""
+    rows, dtype = 0, np.dtype([])
+    with open(path, "wb") as file:
+
+        def write(columns: Columns) -> None:
+            nonlocal rows, dtype
+            if not rows:
+                dtype = np.dtype([(name, column.dtype) for name, column in columns.items()])
+                write_header(file, (0,), dtype)
+            records = np.empty(len(next(iter(columns.values()))), dtype)
+            for name, column in columns.items():
+                records[name] = column
+            file.write(records.tobytes())
+            rows += len(records)
+
+        yield write
+        file.seek(0)
+        write_header(file, (rows,), dtype)
+
+
+def write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    descr = npy_format.dtype_to_descr(dtype)
+    npy_format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})

@@ -1,0 +1,105 @@
+"""Arrays in an npz file, which is a zip of npy files: members are streamed, never loaded whole and never unpickled."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from slova._backend import Array
+from slova.io.blocks import Block, Columns, TableError
+from slova.io.npy import Header, array_blocks, block_height, read_header, write_header
+
+__all__ = ["read", "writing"]
+
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+)  # the last two: unknown or encrypted
+COPY = 1 << 20
+
+
+def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
+    """The arrays that are wanted, side by side."""
+    try:
+        with zipfile.ZipFile(path) as archive, ExitStack() as stack:
+            members = {name: _member(archive, name, path, stack) for name in want}
+            rows = _common_length({name: header for name, (_, header) in members.items()}, path)
+            height = block_height(next(iter(members.values()))[1], size)
+            streams = [
+                array_blocks(stream, header, height, f"{path}: {name}") for name, (stream, header) in members.items()
+            ]
+            for number, arrays in enumerate(zip(*streams, strict=True)):
+                found: dict[str, Array] = dict(zip(want, arrays, strict=True))
+                yield Block(found.get("logits"), found.get("labels"), min(1.0, (number + 1) * height / rows))
+    except DAMAGE as error:
+        raise TableError(f"{path} is not an npz file, or is damaged: {error}") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path, stack: ExitStack) -> tuple[IO[bytes], Header]:
+    """A member open at its first number, and its header."""
+    if f"{name}.npy" not in archive.namelist():
+        there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
+        raise TableError(f"{path} has no array {name!r}: there are {there or 'none'}")
+    info = archive.getinfo(f"{name}.npy")
+    stream = stack.enter_context(archive.open(info))
+    header = read_header(stream, f"{path}: {name}", info.file_size, name)
+    return (_on_disk(stream, header, stack) if header.fortran else stream), header
+
+
+def _on_disk(stream: IO[bytes], header: Header, stack: ExitStack) -> IO[bytes]:
+    """A copy that can be memory-mapped, in a file without a name."""
+    copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+    copy.seek(header.offset)
+    shutil.copyfileobj(stream, copy, COPY)
+    copy.flush()
+    return copy
+
+
+def _common_length(headers: dict[str, Header], path: Path) -> int:
+    lengths = {header.shape[0] for header in headers.values()}
+    if len(lengths) > 1:
+        raise TableError(
+            f"{path}: " + " do not match ".join(f"{name} {header.shape}" for name, header in headers.items())
+        )
+    return lengths.pop()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """One array a column. A zip takes its members one after the other, so columns wait in nameless files beside it."""
+    with ExitStack() as stack:
+        waiting: dict[str, IO[bytes]] = {}
+        last: Columns = {}
+
+        def write(columns: Columns) -> None:
+            nonlocal last
+            last = columns
+            for name, column in columns.items():
+                if name not in waiting:
+                    waiting[name] = stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
+                waiting[name].write(column.tobytes())
+
+        with open(path, "wb"):  # fails here, not at the end, where it cannot be written
+            pass
+        yield write
+        _zip(path, waiting, last)
+
+
+def _zip(path: Path, waiting: dict[str, IO[bytes]], last: Columns) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, file in waiting.items():
+            dtype = last[name].dtype
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                write_header(member, (file.tell() // dtype.itemsize,), dtype)
+                file.seek(0)
+                shutil.copyfileobj(file, member, COPY)
+            file.truncate(0)  # gives the room back before the next column is copied

@@ -1,0 +1,140 @@
+"""Columns in a parquet file, through pyarrow, which the extra `slova[parquet]` brings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slova._backend import Array
+from slova.io.blocks import LABEL, Block, Columns, TableError, block_rows, label_column, logit_columns
+
+__all__ = ["LIST", "columns_of", "labels_of", "list_length", "logits_of", "opened", "pyarrow", "read", "writing"]
+
+LIST = "logits"
+BUFFER = 1 << 20  # bytes: pages are read as they are needed, not a row group at once
+
+
+def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
+    with opened(path) as file:
+        columns = columns_of(file.schema_arrow, want, path)
+        classes = list_length(file) if LIST in columns else len(columns)
+        number, rows = 0, file.metadata.num_rows
+        chosen = [name for name in columns if name != LABEL]
+        for batch in file.iter_batches(block_rows(size, max(1, classes)), columns=columns):
+            logits = logits_of(batch, chosen, path, number) if "logits" in want else None
+            number += batch.num_rows
+            yield Block(logits, labels_of(batch, path) if "labels" in want else None, number / rows)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A parquet file; what is wrong with its content is said in a sentence."""
+    arrow = pyarrow()
+    with open(path, "rb"):  # a missing file is told from a damaged one
+        pass
+    try:
+        with arrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            yield file
+    except (arrow.ArrowException, OSError) as error:
+        raise TableError(f"{path} is not a readable parquet file: {error}") from error
+
+
+def pyarrow() -> Any:
+    """The module, with its parquet part, or a sentence that says how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise TableError('a parquet file needs pyarrow: pip install "slova[parquet]"') from None
+    return pyarrow
+
+
+def columns_of(schema: Any, want: Sequence[str], path: Path | str) -> list[str]:
+    """The columns that hold what is wanted, those of logits first."""
+    columns = []
+    if "logits" in want:
+        columns += (
+            [LIST]
+            if _has_list(schema)
+            else logit_columns(schema.names, path, f"; a list column {LIST!r} will do as well")
+        )
+    if "labels" in want:
+        columns.append(label_column(schema.names, path))
+    return columns
+
+
+def _has_list(schema: Any) -> bool:
+    if LIST not in schema.names:
+        return False
+    type = schema.field(LIST).type
+    return hasattr(getattr(type, "storage_type", type), "value_type")
+
+
+def list_length(file: Any) -> int:
+    """The number of classes, by the first row of a list column."""
+    for batch in file.iter_batches(1, columns=[LIST]):
+        return max(1, _list(batch).value_lengths()[0].as_py() or 0)
+    return 1
+
+
+def logits_of(batch: Any, columns: list[str], path: Path | str, number: int) -> Array:
+    """The logits (n, K) of a batch whose first row is this one of its file; a list column without nulls is not
+    copied."""
+    if columns == [LIST] and hasattr(_list(batch), "flatten"):
+        return _list_logits(_list(batch), path, number)
+    return np.stack([_numbers(batch.column(name), name, path) for name in columns], axis=1)
+
+
+def _list(batch: Any) -> Any:
+    """The column of lists, or what a column of tensors is stored as."""
+    column = batch.column(LIST)
+    return getattr(column, "storage", column)
+
+
+def _list_logits(column: Any, path: Path | str, number: int) -> Array:
+    if not len(column):
+        return _numbers(column.flatten(), LIST, path).reshape(0, 0)
+    lengths = np.array(column.value_lengths().fill_null(0))
+    if (lengths != lengths[0]).any() or not lengths[0]:
+        other = int(np.flatnonzero(lengths != lengths[0])[0]) if lengths[0] else 0
+        raise TableError(
+            f"{path} has {lengths[other]} logits in row {number + other} (counted from 0), wanted {lengths[0] or 1}"
+        )
+    return _numbers(column.flatten(), LIST, path).reshape(len(lengths), lengths[0])
+
+
+def _numbers(column: Any, name: str, path: Path | str) -> Array:
+    """As floating point, with NaN where a value is missing."""
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    if values.dtype.kind not in "fiu":
+        raise TableError(f"{path} has the type {column.type} in column {name!r}; wanted numbers")
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def labels_of(batch: Any, path: Path | str) -> Array:
+    column = batch.column(LABEL)
+    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values if values.dtype.kind in "iu" else _numbers(column, LABEL, path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+    arrow = pyarrow()
+    with open(path, "wb") as file:
+        writer: Any = None
+
+        def write(columns: Columns) -> None:
+            nonlocal writer
+            table = arrow.table(dict(columns))
+            writer = writer or arrow.parquet.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+
+        try:
+            yield write
+        finally:
+            if writer is not None:
+                writer.close()

@@ -1,0 +1,1 @@
+"""Images: degradations and outliers for training and calibration, and distance-aware calibration."""

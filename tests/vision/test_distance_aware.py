@@ -1,0 +1,292 @@
+"""A network tempered by distance: its parts are what they say, it is less sure of what is far away, and it travels."""
+
+import copy
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from slova_bench.networks import digits_net, resnet20
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import slova
+from slova.calibration import DistanceCalibration
+from slova.heads import log_softmax, read_softmax
+from slova.metrics import ece
+from slova.vision.distance_aware import DistanceAware, FeatureStatistics, FlipAveraged, last_layer_per_resolution
+
+CLASSES = 4
+
+
+def pictures(count=600, seed=0):
+    """A bright quarter, one for each class, in noise: floats (N, 1, 8, 8) of [0, 1], and labels."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % CLASSES
+    images = 0.2 + 0.15 * torch.rand(count, 1, 8, 8, generator=generator)
+    for label in range(CLASSES):
+        row, column = 4 * (label // 2), 4 * (label % 2)
+        images[labels == label, :, row : row + 4, column : column + 4] += 0.25
+    return images + 0.25 * torch.rand(count, 1, 8, 8, generator=generator), labels
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Trained one-vs-all, in a few seconds."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU()]
+    network = nn.Sequential(*layers, nn.Flatten(), nn.Linear(128, CLASSES))
+    images, labels = pictures(seed=1)
+    optimiser = torch.optim.Adam(network.parameters(), 0.01)
+    for _ in range(60):
+        optimiser.zero_grad()
+        slova.ova_loss(network(images), labels).backward()
+        optimiser.step()
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def tempered(network):
+    return DistanceAware.fit(network, pictures())
+
+
+def confidence(network, images):
+    with torch.no_grad():
+        return network(images).softmax(-1).amax(-1)
+
+
+def test_a_distance_is_that_of_mahalanobis(network):
+    """Without the ridge, which is a thousandth."""
+    generator = np.random.default_rng(0)
+    channels = generator.normal(size=(500, 3)) @ generator.normal(size=(3, 3))
+    home, row = FeatureStatistics.of(channels), generator.normal(size=3)
+    off = row - channels.mean(0)
+    wanted = off @ np.linalg.inv(np.cov(channels.T, bias=True)) @ off
+    assert (((row - home.mean) @ home.whiten) ** 2).sum() == pytest.approx(wanted, rel=0.05)
+
+
+def test_the_last_module_of_each_resolution_is_looked_at(network, tempered):
+    assert last_layer_per_resolution(network, pictures(4)[0]) == tempered.layers == ("1", "4")
+    with pytest.raises(ValueError, match="name the layers"):
+        last_layer_per_resolution(nn.Sequential(nn.Linear(3, 2)), torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize(("network", "side", "wanted"), [(resnet20, 32, ("6", "9", "12")), (digits_net, 8, ("3", "4"))])
+def test_the_layers_of_the_comparisons_networks_are_the_last_blocks(network, side, wanted):
+    images = torch.rand(2, 3 if side == 32 else 1, side, side)
+    assert last_layer_per_resolution(network(10), images) == wanted
+    inside = tuple(f"0.network.{name}" for name in wanted)
+    assert last_layer_per_resolution(nn.Sequential(FlipAveraged(network(10))), images) == inside
+
+
+@pytest.mark.parametrize("pool", [nn.AvgPool2d(2), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(2), nn.AdaptiveMaxPool2d(2)])
+def test_what_only_pools_a_layer_is_no_layer(pool):
+    conv, other = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 3, 1)
+    for last in (pool, nn.Sequential(pool, nn.Identity())):
+        assert last_layer_per_resolution(nn.Sequential(conv, last), torch.rand(2, 1, 4, 4)) == ("0",)
+        assert last_layer_per_resolution(nn.Sequential(conv, last, other), torch.rand(2, 1, 4, 4)) == ("0", "2")
+    with pytest.raises(ValueError, match="name the layers"):
+        last_layer_per_resolution(nn.Sequential(pool), torch.rand(2, 1, 4, 4))
+
+
+class Shared(nn.Module):
+    """One activation for layers of two last_layer_per_resolution, and for the features."""
+
+    def __init__(self, *, features):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 5, 3, stride=2, padding=1)
+        self.last, self.relu, self.features = nn.Linear(80, CLASSES), nn.ReLU(), features
+
+    def forward(self, images):
+        features = self.relu(self.second(self.relu(self.first(images)))).flatten(1)
+        return self.last(self.relu(features) if self.features else features)
+
+
+@pytest.mark.parametrize(("features", "wanted"), [(False, ("first", "relu")), (True, ("first", "second"))])
+def test_a_module_of_several_places_stands_where_it_was_passed_last(features, wanted):
+    images, _ = pictures(4)
+    network = Shared(features=features)
+    assert last_layer_per_resolution(network, images) == wanted
+    found = DistanceAware.untuned(network, images)
+    assert [len(found.mean0), len(found.mean1)] == [3, 5]
+
+
+def test_validation_images_are_at_log_2_and_others_further_away(tempered):
+    images, _ = pictures()
+    near, far = (tempered.distances(one) for one in (images, 1 - images))
+    assert near.shape == (600, 2)
+    assert (near.exp().mean(0) - 2).abs().max() < 0.3
+    assert (far.mean(0) > near.mean(0)).all()
+
+
+def test_it_is_the_map_of_the_networks_logits_and_these_distances(network, tempered):
+    images, _ = pictures(50, seed=2)
+    with torch.no_grad():
+        found, logits, distances = tempered(images), network(images), tempered.distances(images)
+    torch.testing.assert_close(found, tempered.map(logits, distances))
+    assert torch.equal(found.argmax(1), logits.argmax(1))
+    torch.testing.assert_close(found.exp().sum(1), torch.ones(50))
+
+
+def test_it_is_less_sure_of_what_is_far_away_and_honest_near_by(network, tempered):
+    images, labels = pictures(seed=3)
+    noise = torch.rand(600, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    assert confidence(tempered, noise).mean() < confidence(network, noise).mean() - 0.1
+    assert confidence(tempered, 100 * noise).max() < 0.5
+    assert ece(tempered(images).exp().detach().numpy(), labels.numpy()) < 0.05
+
+
+def test_the_more_an_image_as_it_is_counts_the_surer_is_it_of_such_images(network):
+    images, _ = pictures(seed=3)
+    sure = [
+        confidence(DistanceAware.fit(network, pictures(), clean=clean), images).mean() for clean in (0.1, 1.0, 100.0)
+    ]
+    assert sure[0] < sure[1] < sure[2]
+
+
+def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
+    other = copy.deepcopy(network).train()
+    state = copy.deepcopy(other.state_dict())
+    once, twice = (DistanceAware.fit(other, pictures()) for _ in range(2))
+    assert torch.equal(once.yes, twice.yes)
+    assert other.training
+    assert all(torch.equal(value, state[name]) for name, value in other.state_dict().items())
+    assert not any(module._forward_hooks for module in other.modules())
+
+
+def test_batches_of_a_loader_are_as_good_as_tensors(network):
+    pair = pictures()
+    loader = DataLoader(TensorDataset(*pair), batch_size=256)
+    assert torch.equal(DistanceAware.fit(network, loader).yes, DistanceAware.fit(network, pair).yes)
+    with pytest.raises(ValueError, match="no images"):
+        DistanceAware.fit(network, DataLoader(TensorDataset(*(part[:0] for part in pair))))
+
+
+def test_named_layers_and_another_degradation_are_used(network):
+    seen = []
+
+    def darker(images, *, seed):
+        seen.append(seed)
+        return images / 2
+
+    found = DistanceAware.fit(network, pictures(), layers=["5"], degrade=darker, batch_size=200)
+    assert (found.layers, found.mean0.shape, seen) == (("5",), (128,), [0, 1, 2])
+
+
+def test_a_string_is_one_layer(network):
+    assert DistanceAware.fit(FlipAveraged(network), pictures(), layers="network.4").layers == ("network.4",)
+    assert DistanceAware.untuned(FlipAveraged(network), pictures(4)[0], layers="network.4").layers == ("network.4",)
+
+
+def test_a_layer_that_is_not_there_is_named_with_those_that_are(network):
+    sentence = "the network has no layer 'conv1': there are 0, 1, 2, 3, 4, 5, 6"
+    for layers in ("conv1", ["1", "conv1"]):
+        with pytest.raises(ValueError, match=sentence):
+            DistanceAware.fit(network, pictures(), layers=layers)
+        with pytest.raises(ValueError, match=sentence):
+            DistanceAware.untuned(network, pictures(4)[0], layers=layers)
+
+
+class ByName(nn.Module):
+    """A network that wants its images by name."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, *, pixels, scale):
+        return self.network(pixels) * scale[:, None]
+
+
+def test_the_images_of_a_dict_are_degraded(network):
+    images, labels = pictures()
+    whole = {"scale": torch.ones(len(images)), "pixels": images, "labels": labels}
+    found, wanted = DistanceAware.fit(ByName(network), whole), DistanceAware.fit(network, (images, labels))
+    assert torch.equal(found.yes, wanted.yes)
+    with pytest.raises(ValueError, match=r"one tensor of images \(N, C, H, W\), got 2 among pixels, others: .* tuple"):
+        DistanceAware.fit(
+            Both(network),
+            {"pixels": images, "others": images, "labels": labels},
+            degrade=lambda images, *, seed: images,
+        )
+
+
+class Both(nn.Module):
+    """A network of two kinds of images."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, *, pixels, others):
+        return self.network(pixels) + self.network(others)
+
+
+def test_an_untuned_one_changes_nothing_and_takes_a_state_dict(network, tempered):
+    images, _ = pictures(20, seed=4)
+    blank = DistanceAware.untuned(network, images)
+    torch.testing.assert_close(blank(images), log_softmax(network(images)))
+    blank.load_state_dict(tempered.state_dict())
+    torch.testing.assert_close(blank(images), tempered(images))
+
+
+def test_a_classifier_of_it_saves_and_loads(network, tempered, tmp_path):
+    images, labels = pictures(100, seed=5)
+    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    classifier.save(tmp_path / "model.slova")
+    loaded = slova.Classifier.load(tmp_path / "model.slova", DistanceAware.untuned(copy.deepcopy(network), images))
+    torch.testing.assert_close(loaded.predict(images).confidence, classifier.predict(images).confidence)
+    torch.testing.assert_close(classifier.predict(images).confidence, confidence(tempered, images))
+
+
+@pytest.mark.parametrize("suffix", ["onnx", "pt2"])
+def test_a_classifier_of_it_is_exported(tempered, tmp_path, suffix):
+    pytest.importorskip("onnxruntime")
+    images, labels = pictures(100, seed=5)
+    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    assert classifier.export(tmp_path / f"model.{suffix}", images).confidence < 1e-5
+    assert (tmp_path / f"model.{suffix}").exists()
+
+
+def test_a_map_of_other_distances_is_refused(network):
+    with pytest.raises(ValueError, match="a map of 2 distances does not fit 1 layers"):
+        DistanceAware(
+            network, {"1": FeatureStatistics(np.zeros(8), np.eye(8))}, DistanceCalibration([1, 0, 0], [1, 0, 0])
+        )
+
+
+def test_gradients_reach_the_network(network, tempered):
+    images, labels = pictures(8)
+    other = copy.deepcopy(tempered).train()
+    nn.functional.nll_loss(other(images), labels).backward()
+    found = [parameter.grad for parameter in other.network.parameters()]
+    assert all(slope.isfinite().all() and slope.any() for slope in found)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_it_follows_the_network_into_another_precision(tempered, dtype):
+    images, _ = pictures(20, seed=7)
+    with torch.no_grad():
+        found = copy.deepcopy(tempered).to(dtype)(images.to(dtype))
+        torch.testing.assert_close(found.exp().float(), tempered(images).exp(), atol=0.1, rtol=0)
+
+
+def test_threads_do_not_see_each_others_layers(tempered):
+    batches = [pictures(count, seed=count)[0] for count in range(4, 44)]
+    with torch.no_grad(), ThreadPoolExecutor(4) as pool:
+        wanted = [tempered(images) for images in batches]
+        found = list(pool.map(torch.no_grad()(tempered.forward), 10 * batches))
+    for number, answer in enumerate(found):
+        torch.testing.assert_close(answer, wanted[number % len(batches)])
+
+
+def test_mirror_images_count_as_much_and_distances_are_those_of_the_images(network, tempered):
+    images, _ = pictures(50, seed=6)
+    both = FlipAveraged(network)
+    with torch.no_grad():
+        torch.testing.assert_close(both(images), (network(images) + network(images.flip(-1))) / 2)
+        torch.testing.assert_close(both(images.flip(-1)), both(images))
+        found = DistanceAware.fit(both, pictures())
+        assert found.layers == ("network.1", "network.4")
+        torch.testing.assert_close(found.distances(images), tempered.distances(images))
+        assert torch.equal(found(images).argmax(1), both(images).argmax(1))

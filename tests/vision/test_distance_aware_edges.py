@@ -1,0 +1,119 @@
+"""A tempered network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
+
+import pytest
+import torch
+from torch import nn
+
+import slova
+from slova.calibration import SmallValidationWarning
+from slova.classifier import SoftmaxNetworkWarning
+from slova.vision.distance_aware import DistanceAware, FlipAveraged
+
+CLASSES = 3
+
+
+def pictures(count=200, seed=0):
+    """Noise with a brighter third, one for each class: floats (N, 3, 9, 9) of [0, 1], and labels."""
+    labels = torch.arange(count) % CLASSES
+    images = 0.6 * torch.rand(count, 3, 9, 9, generator=torch.Generator().manual_seed(seed))
+    for label in range(CLASSES):
+        images[labels == label, :, 3 * label : 3 * label + 3] += 0.3
+    return images, labels
+
+
+def network(seed=0):
+    torch.manual_seed(seed)
+    layers = [nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 4, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(324, CLASSES)).eval()
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patch, self.norm, self.head = nn.Conv2d(3, 8, 3, 3), nn.LayerNorm(8), nn.Linear(8, CLASSES)
+        self.unused, self.pair = nn.Linear(8, 8), Pair()
+
+    def forward(self, images):
+        tokens = self.norm(self.patch(images).flatten(2).mT)
+        return self.head(self.pair(tokens)[0].mean(1))
+
+
+class Pair(nn.Module):
+    def forward(self, tokens):
+        return tokens, tokens
+
+
+@pytest.mark.parametrize("times", [1e4, -1e4, 1e8])
+def test_very_far_away_all_classes_are_alike_however_large_the_logits(times):
+    images, labels = pictures()
+    found = DistanceAware.fit(network(), (images, labels))
+    with torch.no_grad():
+        found.no[1:] = 0  # as it often comes out: b does not fall
+        assert (found(times * images).exp() - 1 / CLASSES).abs().max() < 0.01
+
+
+def test_few_images_for_many_channels_are_warned_of():
+    with pytest.warns(SmallValidationWarning, match="11 validation images are few for the 4 channels of layer 3"):
+        DistanceAware.fit(network(), pictures(11), layers="3")
+
+
+def test_a_saved_one_does_not_go_into_other_layers(tmp_path):
+    images, labels = pictures()
+    found = DistanceAware.fit(network(), (images, labels), layers="1")
+    slova.Classifier.fit(found, (images, labels), head=slova.read_softmax, calibrate=None).save(tmp_path / "one.slova")
+    with pytest.raises(ValueError, match="the numbers are of other layers than 3"):
+        slova.Classifier.load(tmp_path / "one.slova", DistanceAware.untuned(network(), images, layers="3"))
+
+
+def test_tokens_are_averaged_and_not_their_channels():
+    images, labels = pictures()
+    found = DistanceAware.fit(Transformer(), (images, labels), layers="norm")
+    assert found.mean0.shape == (8,)
+    with torch.no_grad():
+        assert found.distances(torch.zeros_like(images)).mean() > 2 * found.distances(images).mean()
+
+
+def test_arrays_are_as_good_as_tensors():
+    images, labels = pictures()
+    found = DistanceAware.fit(network(), (images.numpy(), labels.numpy()))
+    assert torch.equal(found.yes, DistanceAware.fit(network(), (images, labels)).yes)
+
+
+def test_mirror_images_of_named_inputs():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = network()
+
+        def forward(self, *, pixels):
+            return self.inner(pixels)
+
+    images, labels = pictures()
+    named = DistanceAware.fit(FlipAveraged(Named()), {"pixels": images, "labels": labels})
+    plain = DistanceAware.fit(FlipAveraged(network()), (images, labels))
+    torch.testing.assert_close(named(pixels=images), plain(images))
+
+
+@pytest.mark.parametrize(
+    ("layer", "sentence"),
+    [("unused", "the network does not pass its layer unused"), ("pair", "layer pair gives no tensor but a tuple")],
+)
+def test_layers_that_say_nothing_are_refused(layer, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        DistanceAware.fit(Transformer(), pictures(), layers=layer)
+
+
+def test_labels_of_another_shape_and_degradations_that_lose_images_are_refused():
+    images, labels = pictures()
+    with pytest.raises(ValueError, match=r"one label an image, got \(200, 3\) for 200"):
+        DistanceAware.fit(network(), (images, torch.eye(CLASSES)[labels]))
+    with pytest.raises(ValueError, match="200 images were made into 7"):
+        DistanceAware.fit(network(), (images, labels), degrade=lambda images, *, seed: images[:7])
+
+
+def test_log_probabilities_are_not_taken_for_one_vs_all_logits():
+    images, labels = pictures()
+    tempered = [DistanceAware.fit(network(seed), (images, labels)) for seed in range(2)]
+    for given in (tempered[0], slova.Ensemble(tempered)):
+        with pytest.warns(SoftmaxNetworkWarning, match="log-probabilities, .* pass head=read_softmax"):
+            slova.Classifier.fit(given, (images, labels))
