@@ -25,9 +25,9 @@ from slova import extreme
 from slova.calibration import (
     AffineCalibration,
     BetaCalibration,
+    Calibrator,
     ExponentialCalibration,
     IsotonicCalibration,
-    Map,
     PairHistogram,
     Pairs,
     TemperatureScaling,
@@ -133,7 +133,7 @@ class Seen:
         return log_p.double().numpy(), (index == labels).numpy()
 
 
-def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Map | None]]:
+def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Calibrator | None]]:
     """Name, log-probabilities of logits, and the map of them."""
     sketch = sum_of(PairHistogram.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
     pairs = Pairs.merge(*known.top(log_slova))
@@ -147,9 +147,7 @@ def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Map | None]]
     exponential = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
     yield "SLOVA, raw", log_slova, None
     yield "  exponential, all pairs", log_slova, ExponentialCalibration.fit_pairs(sketch.pairs)
-    yield "  exponential, all, likelihood", log_slova, exponential(sketch.pairs, loss="likelihood")
     yield "  exponential, top pairs", log_slova, exponential(pairs)
-    yield "  exponential, top, likelihood", log_slova, exponential(pairs, loss="likelihood")
     yield "  isotonic, top pairs", log_slova, IsotonicCalibration.fit(*top[0])
     yield "  beta, top pairs", log_slova, BetaCalibration.fit(*top[0])
     yield "SLOVA, affine", moved, None
@@ -189,7 +187,7 @@ def describe(world: World, test: Seen) -> None:
     print(f"sigmoid of the top class: mean {top:.3f}; sum of the others: mean {all_of_them - top:.3f}")
 
 
-def top_measures(top: tuple[np.ndarray, np.ndarray], map: Map | None) -> tuple[float, ...]:
+def top_measures(top: tuple[np.ndarray, np.ndarray], map: Calibrator | None) -> tuple[float, ...]:
     """How honest the confidence is: ECE, and NLL and Brier of "the label is right"."""
     log_p, hit = top
     log_c = log_p if map is None else map(log_p[:, None])[:, 0]
@@ -200,7 +198,7 @@ def top_measures(top: tuple[np.ndarray, np.ndarray], map: Map | None) -> tuple[f
     return error, surprise.mean(), np.square(confidence - hit).mean(), confidence.mean()
 
 
-def row_measures(test: Seen, head: Head, map: Map | None) -> tuple[float, float]:
+def row_measures(test: Seen, head: Head, map: Calibrator | None) -> tuple[float, float]:
     """NLL and Brier of all K classes, the row completed so that it sums to one."""
     surprise, brier = [], []
     for log_probs, labels in test.log_probs(head, WHOLE):

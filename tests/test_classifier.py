@@ -8,8 +8,8 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from slova import (
     NONE,
+    BetaCalibration,
     Classifier,
-    ExponentialCalibration,
     HistogramBinning,
     Scorer,
     TemperatureScaling,
@@ -331,7 +331,7 @@ def test_progress_goes_to_standard_error_when_asked_for_and_else_only_to_a_termi
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("calibrate", [None, HistogramBinning.fit, ExponentialCalibration.fit_paper])
+@pytest.mark.parametrize("calibrate", [None, HistogramBinning.fit, BetaCalibration.fit])
 def test_any_map_or_none_can_calibrate(network, calibrate, tmp_path):
     classifier = Classifier.fit(network, blobs(1000, 1), calibrate=calibrate)
     points = blobs(100, 12)[0]

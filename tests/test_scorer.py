@@ -207,6 +207,22 @@ def test_the_threshold_counts_a_row_as_often_as_its_weight_says():
         halved.threshold(risk=0.3)
 
 
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("total", [1.0, 2.0**64])
+def test_the_sum_of_weights_has_no_effect(calibration, total):
+    logits, labels = rows_of()
+    weight = 1.0 + np.arange(len(labels)) % 3
+    scorers = [
+        Scorer.fit(logits, labels, calibrate=CALIBRATIONS[calibration], weight=weight * scale)
+        for scale in (1.0, total / weight.sum())
+    ]
+    one, other = (scorer.predict(logits) for scorer in scorers)
+    np.testing.assert_allclose(one.confidence, other.confidence, atol=1e-5)
+    np.testing.assert_allclose(one.none, other.none, atol=1e-5)
+    one, other = (scorer.threshold(risk=0.3, delta=None) for scorer in scorers)
+    assert one == pytest.approx(other, abs=1e-5)
+
+
 def test_weights_of_another_number_of_rows_are_refused():
     with pytest.raises(ValueError, match=r"weight \(3,\) does not match labels \(1500,\)"):
         Scorer.fit(*rows_of(none=0), calibrate=None, weight=np.ones(3))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from slova_bench.experiments import experiments, maps
 from slova_bench.methods import find
+from slova_bench.paper_fit import fit_paper
 from slova_bench.pipeline import calibration, pooled
 from slova_bench.results import Results
 from slova_bench.runner import Plan, execute
 
-from slova.calibration import ExponentialCalibration
 from slova.calibration.pairs import Pairs
 
 
@@ -103,4 +103,4 @@ def test_methods_without_a_curve_have_no_rows(plan, tmp_path):
 def test_a_method_of_ones_own_may_fit_in_its_own_way():
     (method,) = find(["slova_clean"])
     assert maps._has_curve(method)
-    assert maps._has_curve(replace(method, calibrate=partial(ExponentialCalibration.fit_paper, terms=3)))
+    assert maps._has_curve(replace(method, calibrate=partial(fit_paper, terms=3)))

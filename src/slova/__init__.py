@@ -21,7 +21,6 @@ from slova.calibration import (
     TemperatureScaling,
     complete,
     cross_fit,
-    map_interval,
 )
 from slova.heads import (
     NONE,
@@ -70,7 +69,6 @@ __all__ = [
     "log_several",
     "log_slova",
     "log_softmax",
-    "map_interval",
     "multilabel_loss",
     "ova_loss",
     "read_ova",

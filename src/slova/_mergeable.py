@@ -46,7 +46,7 @@ class Mergeable:
 
     def save(self, path: str | Path) -> None:
         """Write it to a file, for another process or machine to load and add."""
-        tensors, meta = artifact.pack(self, "state")
+        tensors, meta = artifact.pack(self, "state", {type(self).__name__: type(self)})
         artifact.save(path, "state", tensors, {"state": meta})
 
     @classmethod

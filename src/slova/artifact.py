@@ -81,10 +81,13 @@ def load(path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tenso
     return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
 
 
-def pack(value: Any, name: str) -> tuple[Tensors, dict[str, Any]]:
-    """A dataclass of numbers as arrays called `name.field`, and its type with the other fields as JSON."""
+def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
+    """A dataclass of numbers as arrays called `name.field`, and the key of its type with the other fields as JSON."""
+    words = [word for word, kind in types.items() if kind is type(value)]
+    if not words:
+        raise ValueError(f"{name} is a {type(value).__name__}, and only {', '.join(types)} can be saved")
     tensors: Tensors = {}
-    meta: dict[str, Any] = {"type": type(value).__name__}
+    meta: dict[str, Any] = {"type": words[0]}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
         if isinstance(content, str | bool | int | float | tuple | None) and not _endless(content):
@@ -119,9 +122,7 @@ def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> t
     meta: dict[str, Any] = {}
     for name in names:
         if (part := getattr(value, name)) is not None:
-            if type(part) is not types.get(type(part).__name__):
-                raise ValueError(f"{name} is a {type(part).__name__}, and only {', '.join(types)} can be saved")
-            arrays, meta[name] = pack(part, name)
+            arrays, meta[name] = pack(part, name, types)
             tensors |= arrays
     return tensors, meta
 

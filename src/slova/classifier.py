@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from slova import artifact
 from slova._backend import NUMPY, Array
 from slova._batches import Batch, as_tensors, batches, count, device_of, evaluation_mode, logits_of, shown
-from slova.calibration import ExponentialCalibration, Map
+from slova.calibration import Calibrator, ExponentialCalibration
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Readout, log_slova, read_slova
 from slova.scorer import Prediction, Scorer, check_reject
@@ -67,7 +67,7 @@ class Classifier(nn.Module):
         none_inputs: Any = None,
         names: Sequence[str] | None = None,
         head: Callable[[Array], Readout] = read_slova,
-        calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
+        calibrate: Callable[[Array, Array], Calibrator] | None = ExponentialCalibration.fit,
         rescale: bool = False,
         batch_size: int = 256,
         progress: bool | None = None,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from slova import artifact
 from slova._backend import Array, floating, to_numpy
 from slova._validation import confidence_column
-from slova.calibration import CALIBRATORS, AffineCalibration, ExponentialCalibration, Map
+from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration
 from slova.heads import NONE, log_multilabel, log_ova
 from slova.metrics import Selection
 from slova.metrics.binning import BinCounts
@@ -88,7 +88,7 @@ class SetScorer:
 
     labels: int | None = None
     before: LabelCalibration | None = None
-    map: Map | None = None
+    map: Calibrator | None = None
     validation: Selection | None = None
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class SetScorer:
         targets: Array,
         *,
         by_label: bool = False,
-        calibrate: Callable[[Array, Array], Map] | None = ExponentialCalibration.fit,
+        calibrate: Callable[[Array, Array], Calibrator] | None = ExponentialCalibration.fit,
     ) -> SetScorer:
         """Fit on validation logits and targets (N, K). The sets stay what they were; with `by_label`, each label is
         calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map

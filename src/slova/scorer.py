@@ -16,7 +16,7 @@ import numpy as np
 
 from slova import artifact
 from slova._backend import Array, floating, of, to_numpy
-from slova.calibration import CALIBRATORS, AffineCalibration, ExponentialCalibration, Map, Pairs
+from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration
 from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
 from slova.metrics import Selection
@@ -51,8 +51,8 @@ class Scorer:
     classes: int
     head: Callable[[Array], Readout] = read_slova
     before: AffineCalibration | None = None
-    map: Map | None = None
-    none_map: Map | None = None
+    map: Calibrator | None = None
+    none_map: Calibrator | None = None
     validation: Selection | None = None
 
     @classmethod
@@ -62,7 +62,7 @@ class Scorer:
         labels: Array,
         *,
         head: Callable[[Array], Readout] = read_slova,
-        calibrate: Callable[..., Map] | None = ExponentialCalibration.fit,
+        calibrate: Callable[..., Calibrator] | None = ExponentialCalibration.fit,
         rescale: bool = False,
         weight: Array | None = None,
     ) -> Scorer:
@@ -207,6 +207,5 @@ def _weighted(weight: Array | None) -> dict[str, Array]:
 def none_map_of(log_none: np.ndarray, labels: np.ndarray, weight: Array | None) -> ExponentialCalibration | None:
     if not (labels == NONE).any() or np.isneginf(log_none).all():
         return None
-    count = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
-    log_none, labels, count = log_none[count > 0], labels[count > 0], count[count > 0]
-    return ExponentialCalibration.fit_pairs(Pairs.merge(log_none, labels == NONE, count), at_most_one=True)
+    is_none = np.where(labels == NONE, 0, NONE)  # of the one class "none"
+    return ExponentialCalibration.fit(log_none[:, None], is_none, at_most_one=True, weight=weight)

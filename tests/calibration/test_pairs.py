@@ -1,4 +1,4 @@
-"""Pairs and their moving averages, in memory and in the fixed size of a sketch."""
+"""Pairs and their moving averages, in memory and in the fixed size of a histogram."""
 
 import functools
 import itertools
@@ -46,7 +46,7 @@ def test_equal_probabilities_share_their_hits_whatever_the_order():
         np.testing.assert_allclose(share, 0.3)
 
 
-def test_top_pairs_are_one_a_row():
+def test_top_pairs_are_one_per_row():
     log_probs, labels = rows_of()
     pairs = Pairs.of(log_probs, labels, which="top")
     assert pairs.total == len(labels)
@@ -55,7 +55,7 @@ def test_top_pairs_are_one_a_row():
 
 
 @pytest.mark.parametrize("which", ["all", "top"])
-def test_sketches_of_batches_merge_in_any_order_to_the_sketch_of_all(which):
+def test_histograms_of_batches_merge_in_any_order_to_the_histogram_of_all(which):
     log_probs, labels = rows_of(rows=300)
     whole = PairHistogram.of(log_probs, labels, which=which)
     parts = [PairHistogram.of(log_probs[i::3], labels[i::3], which=which) for i in range(3)]
@@ -66,20 +66,19 @@ def test_sketches_of_batches_merge_in_any_order_to_the_sketch_of_all(which):
         np.testing.assert_allclose(merged.total, whole.total, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared", "likelihood"])
 @pytest.mark.parametrize("which", ["all", "top"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_sketch_gives_the_map_of_the_rows_it_saw(which, loss, dtype):
+def test_a_histogram_gives_the_calibrator_of_the_rows_it_saw(which, dtype):
     log_probs, labels = rows_of()
     log_probs = log_probs.astype(dtype)
-    exact = ExponentialCalibration.fit(log_probs, labels, which=which, loss=loss)
-    sketched = ExponentialCalibration.fit_pairs(PairHistogram.of(log_probs, labels, which=which).pairs, loss=loss)
+    exact = ExponentialCalibration.fit(log_probs, labels, which=which)
+    binned = ExponentialCalibration.fit_pairs(PairHistogram.of(log_probs, labels, which=which).pairs)
     seen = log_probs if which == "all" else log_probs.max(1)
-    assert np.exp(sketched(seen)) == pytest.approx(np.exp(exact(seen)), abs=1e-3)
-    assert sketched.report.pairs == exact.report.pairs
+    assert np.exp(binned(seen)) == pytest.approx(np.exp(exact(seen)), abs=1e-3)
+    assert binned.report.pairs == exact.report.pairs
 
 
-def test_a_sketch_keeps_zero_one_and_what_is_too_small_for_a_number():
+def test_a_histogram_keeps_zero_one_and_what_is_too_small_for_a_number():
     log_probs = np.array([[0.0, -np.inf], [-800.0, -1e-30], [-5000.0, -1.0]])
     pairs = PairHistogram.of(log_probs, np.array([0, 0, 0])).pairs
     assert pairs.total == 6
@@ -90,9 +89,9 @@ def test_a_sketch_keeps_zero_one_and_what_is_too_small_for_a_number():
     assert pairs.log_p[-1] == 0
 
 
-def test_a_file_carries_a_sketch(tmp_path):
-    sketch = PairHistogram.of(*rows_of(rows=50), which="top")
-    sketch.save(tmp_path / "s.slova")
+def test_a_file_carries_a_histogram(tmp_path):
+    histogram = PairHistogram.of(*rows_of(rows=50), which="top")
+    histogram.save(tmp_path / "s.slova")
     loaded = PairHistogram.load(tmp_path / "s.slova")
     assert loaded.which == "top"
-    np.testing.assert_array_equal((loaded + sketch).count, 2 * sketch.count)
+    np.testing.assert_array_equal((loaded + histogram).count, 2 * histogram.count)

@@ -148,7 +148,7 @@ def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
     other = copy.deepcopy(network).train()
     state = copy.deepcopy(other.state_dict())
     once, twice = (DistanceAware.fit(other, pictures()) for _ in range(2))
-    assert torch.equal(once.yes, twice.yes)
+    assert torch.equal(once.positive_weights, twice.positive_weights)
     assert other.training
     assert all(torch.equal(value, state[name]) for name, value in other.state_dict().items())
     assert not any(module._forward_hooks for module in other.modules())
@@ -157,7 +157,9 @@ def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
 def test_batches_of_a_loader_are_as_good_as_tensors(network):
     pair = pictures()
     loader = DataLoader(TensorDataset(*pair), batch_size=256)
-    assert torch.equal(DistanceAware.fit(network, loader).yes, DistanceAware.fit(network, pair).yes)
+    assert torch.equal(
+        DistanceAware.fit(network, loader).positive_weights, DistanceAware.fit(network, pair).positive_weights
+    )
     with pytest.raises(ValueError, match="no images"):
         DistanceAware.fit(network, DataLoader(TensorDataset(*(part[:0] for part in pair))))
 
@@ -202,7 +204,7 @@ def test_the_images_of_a_dict_are_degraded(network):
     images, labels = pictures()
     whole = {"scale": torch.ones(len(images)), "pixels": images, "labels": labels}
     found, wanted = DistanceAware.fit(ByName(network), whole), DistanceAware.fit(network, (images, labels))
-    assert torch.equal(found.yes, wanted.yes)
+    assert torch.equal(found.positive_weights, wanted.positive_weights)
     with pytest.raises(ValueError, match=r"one tensor of images \(N, C, H, W\), got 2 among pixels, others: .* tuple"):
         DistanceAware.fit(
             Both(network),

@@ -48,7 +48,7 @@ def test_very_far_away_all_classes_are_alike_however_large_the_logits(times):
     images, labels = pictures()
     found = DistanceAware.fit(network(), (images, labels))
     with torch.no_grad():
-        found.no[1:] = 0  # as it often comes out: b does not fall
+        found.negative_weights[1:] = 0  # as it often comes out: b does not fall
         assert (found(times * images).exp() - 1 / CLASSES).abs().max() < 0.01
 
 
@@ -76,7 +76,7 @@ def test_tokens_are_averaged_and_not_their_channels():
 def test_arrays_are_as_good_as_tensors():
     images, labels = pictures()
     found = DistanceAware.fit(network(), (images.numpy(), labels.numpy()))
-    assert torch.equal(found.yes, DistanceAware.fit(network(), (images, labels)).yes)
+    assert torch.equal(found.positive_weights, DistanceAware.fit(network(), (images, labels)).positive_weights)
 
 
 def test_mirror_images_of_named_inputs():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slova._backend import Array
-from slova.calibration import Map
+from slova.calibration import Calibrator
 from slova.heads import Readout
 from slova_bench.histograms import Histogram, Histograms
 from slova_bench.method import Detector, Method, Outputs
@@ -156,7 +156,7 @@ class _Asked:
     def __init__(self, bench: Bench, trained: Trained, group: list[Variant]) -> None:
         self.bench, self.trained = bench, trained
         self.features = any(variant.method.detect for variant in group)
-        self.maps: dict[Variant, Map | None] = {v: calibration(v.method, bench, trained) for v in group}
+        self.maps: dict[Variant, Calibrator | None] = {v: calibration(v.method, bench, trained) for v in group}
         self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
         outputs, _ = bench.ask(trained, clean(bench)[0], features=self.features)
         self.inside = {variant: self._score(variant, outputs) for variant in group}

@@ -5,11 +5,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from slova._backend import Array
+from slova.calibration import ExponentialCalibration, Pairs
+from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import Mixture, Points, Vector
 
-__all__ = ["paper_mixture"]
+__all__ = ["fit_paper", "paper_mixture"]
 
 BATCH, RATE, DECAYS = 32, 0.1, (0.9, 0.999)
+
+
+def fit_paper(
+    log_probs: Array,
+    labels: Array,
+    *,
+    terms: int = 20,
+    epochs: int = 20,
+    points: int | None = 4000,
+    window: float | None = None,
+    seed: int = 0,
+) -> ExponentialCalibration:
+    """Exponential calibration by the paper's optimiser: `terms` exponents and weights (M), `points` moving averages
+    (n_b), `epochs` passes."""
+    pairs = Pairs.of(log_probs, labels)
+    averages = smoothed(pairs, window=window, points=points)
+    return ExponentialCalibration.from_mixture(paper_mixture(averages, terms=terms, epochs=epochs, seed=seed), pairs)
 
 
 def paper_mixture(points: Points, *, terms: int = 20, epochs: int = 20, seed: int = 0) -> Mixture:

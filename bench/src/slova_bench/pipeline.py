@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import NUMPY, Array
-from slova.calibration import Map
+from slova.calibration import Calibrator
 from slova.heads import NONE, Readout
 from slova_bench import data
 from slova_bench.dataset_recipes import Setting
@@ -241,7 +241,7 @@ def _mean(logs: Array, count: float) -> Array:
     return NUMPY.logsumexp(np.moveaxis(logs, 0, -1)) - count
 
 
-def calibration(method: Method, bench: Bench, trained: Trained) -> Map | None:
+def calibration(method: Method, bench: Bench, trained: Trained) -> Calibrator | None:
     """The method's map, fitted on validation data and the noise it asks for."""
     if method.calibrate is None:
         return None

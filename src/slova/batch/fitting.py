@@ -36,7 +36,6 @@ class Plan:
     head: str = "slova"
     map: Literal["exponential", "none"] = "exponential"
     pairs: Literal["all", "top"] = "all"
-    loss: Literal["squared", "likelihood"] = "squared"
     at_most_one: bool = False
 
 
@@ -131,7 +130,7 @@ def _sketches(bare: Scorer, plan: Plan, block: Block, some: Array) -> _Sketches 
 
 
 def _scorer(bare: Scorer, sketches: _Sketches, plan: Plan) -> Scorer:
-    fit = partial(ExponentialCalibration.fit_pairs, loss=plan.loss, at_most_one=plan.at_most_one)
+    fit = partial(ExponentialCalibration.fit_pairs, at_most_one=plan.at_most_one)
     none_known = sketches.none.hits.sum() > 0 and plan.head != "softmax"
     return replace(
         bare,

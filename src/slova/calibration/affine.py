@@ -1,4 +1,4 @@
-"""An affine map of one-vs-all logits, in front of the head: f -> scale f + offset, the same for all classes."""
+"""Affine calibration of one-vs-all logits, before the head: f -> scale f + offset, the same for all classes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ __all__ = ["AffineCalibration"]
 
 @dataclass(frozen=True)
 class AffineCalibration:
-    """A positive scale and an offset; the order of the classes is kept, their common level is not, and the head then
+    """A positive scale and an offset. The order of the classes is kept, their common level is not, and the head then
     reads that level."""
 
     scale: Array
     offset: Array
 
+    name: ClassVar[str] = "affine"
+    takes: ClassVar[str] = "logits"
     elementwise: ClassVar[bool] = True
     order_preserving: ClassVar[bool] = True
 
@@ -28,7 +30,9 @@ class AffineCalibration:
         if not (
             np.ndim(self.scale) == np.ndim(self.offset) == 0 and 0 < self.scale < np.inf and np.isfinite(self.offset)
         ):
-            raise ValueError(f"wanted one positive scale and one finite offset, got {self.scale} and {self.offset}")
+            raise ValueError(
+                f"scale must be one positive number and offset a finite one, got {self.scale} and {self.offset}"
+            )
         object.__setattr__(self, "scale", float(self.scale))
         object.__setattr__(self, "offset", float(self.offset))
 
@@ -38,8 +42,7 @@ class AffineCalibration:
 
     @classmethod
     def fit(cls, logits: Array, labels: Array, *, weight: Array | None = None) -> AffineCalibration:
-        """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class;
-        `weight` is how often each row counts."""
+        """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class."""
         from scipy.optimize import minimize
 
         logits, labels = check_rows(logits, labels, "logits")
@@ -47,7 +50,7 @@ class AffineCalibration:
             raise ValueError(
                 f"logits hold infinities in {int((~np.isfinite(logits)).any(axis=1).sum())} of {len(logits)} rows"
             )
-        wanted = (np.arange(logits.shape[1]) == labels[:, None]).astype(np.float64)
+        targets = (np.arange(logits.shape[1]) == labels[:, None]).astype(np.float64)
         values = logits.astype(np.float64)
         counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
         shares = (counts / counts.sum())[:, None]
@@ -55,7 +58,7 @@ class AffineCalibration:
         found = minimize(
             _loss,
             np.array([1.0, 0.0]),
-            args=(values, wanted, shares),
+            args=(values, targets, shares),
             jac=True,
             bounds=bounds,
             method="L-BFGS-B",
@@ -64,8 +67,8 @@ class AffineCalibration:
         return cls(*found.x)
 
 
-def _loss(numbers: Array, logits: Array, wanted: Array, shares: Array) -> tuple[float, Array]:
+def _loss(numbers: Array, logits: Array, targets: Array, shares: Array) -> tuple[float, Array]:
     moved = numbers[0] * logits + numbers[1]
-    losses = np.maximum(moved, 0) + np.log1p(np.exp(-np.abs(moved))) - wanted * moved
-    error = (np.exp(-np.maximum(-moved, 0)) / (1 + np.exp(-np.abs(moved))) - wanted) * shares
+    losses = np.maximum(moved, 0) + np.log1p(np.exp(-np.abs(moved))) - targets * moved
+    error = (np.exp(-np.maximum(-moved, 0)) / (1 + np.exp(-np.abs(moved))) - targets) * shares
     return float((losses * shares).sum()), np.array([np.sum(error * logits), np.sum(error)])

@@ -13,39 +13,44 @@ from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["BetaCalibration"]
 
-FLOOR = -50.0  # of log p and log(1 - p) in the fit: beyond it a probability of 0 or 1 would be an infinite feature
+FLOOR = -50.0  # of log p and log(1 - p), in fit and use: a probability of 0 or 1 would be an infinite feature
 
 
 @dataclass(frozen=True)
 class BetaCalibration:
-    """Three numbers; `a` is positive, so the map is strictly increasing. a = b = 1, c = 0 changes nothing."""
+    """Three numbers; `a` is positive, so that c(p) increases. a = b = 1, c = 0 changes nothing. Probabilities closer to
+    0 or 1 than e^-50 are treated as e^-50 and 1 - e^-50, so c(0) > 0 and c(1) < 1."""
 
     a: Array
     b: Array
     c: Array
 
+    name: ClassVar[str] = "beta"
+    takes: ClassVar[str] = "log_probs"
     elementwise: ClassVar[bool] = True
     order_preserving: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scalars = np.ndim(self.a) == np.ndim(self.b) == np.ndim(self.c) == 0
         if not (scalars and 0 < self.a < np.inf and 0 <= self.b < np.inf and np.isfinite(self.c)):
-            raise ValueError(f"wanted finite a > 0, b >= 0 and c, got {self.a}, {self.b} and {self.c}")
+            raise ValueError(f"a, b and c must be finite with a > 0 and b >= 0, got {self.a}, {self.b} and {self.c}")
         for name in ("a", "b", "c"):
             object.__setattr__(self, name, float(getattr(self, name)))
 
     def __call__(self, log_probs: Array) -> Array:
         log_probs, ops = floating(log_probs, "log_probs")
         a, b, c = (ops.like(number, log_probs) for number in (self.a, self.b, self.c))
-        others = ops.clip(ops.log1mexp(ops.clip(log_probs, None, 0.0)), -1e30, None)  # finite: b may be 0 where p is 1
-        return -ops.softplus(-(a * log_probs - b * others + c))
+        others = ops.clip(ops.log1mexp(ops.clip(log_probs, None, 0.0)), FLOOR, None)
+        return -ops.softplus(-(a * ops.clip(log_probs, FLOOR, 0.0) - b * others + c))
 
     @classmethod
-    def fit(cls, log_probs: Array, labels: Array, *, which: Which = "all") -> BetaCalibration:
-        """The likeliest a, b and c: logistic regression on (log p, -log(1 - p)), convex."""
+    def fit(
+        cls, log_probs: Array, labels: Array, *, weight: Array | None = None, which: Which = "all"
+    ) -> BetaCalibration:
+        """The a, b and c of maximum likelihood: logistic regression on (log p, -log(1 - p)), convex."""
         from scipy.optimize import minimize
 
-        pairs = Pairs.of(log_probs, labels, which=which)
+        pairs = Pairs.of(log_probs, labels, which=which, weight=weight)
         features = np.stack(
             [np.maximum(pairs.log_p, FLOOR), -np.maximum(NUMPY.log1mexp(pairs.log_p), FLOOR), np.ones_like(pairs.log_p)]
         )

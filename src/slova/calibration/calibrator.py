@@ -1,4 +1,4 @@
-"""What every calibration map is: numbers, and a function of log-probabilities that they determine."""
+"""What every calibrator is: numbers, and a function of log-probabilities that they determine."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from slova._backend import Array
 
-__all__ = ["Map"]
+__all__ = ["Calibrator"]
 
 
 @runtime_checkable
-class Map(Protocol):
-    """A fitted map; it is a frozen dataclass whose numeric fields are all it knows.
+class Calibrator(Protocol):
+    """A fitted calibrator: a frozen dataclass. `__call__` reads its numeric fields and nothing else, so that a module
+    with buffers of the same names can run it.
 
-    `elementwise`: each probability is mapped by itself, whatever its row. `order_preserving`: of two probabilities of a
-    row the larger stays strictly larger.
+    `elementwise`: each probability is calibrated by itself, whatever its row. `order_preserving`: of two probabilities
+    in a row the larger stays larger, up to rounding. The classes of `CALIBRATORS` also have the word that names them in
+    files and on the command line (`name`), what they act on (`takes`) and
+    `fit(cls, log_probs, labels, *, weight=None) -> Self`. Weights are relative: their scale has no effect, and rows of
+    weight 2 count twice as much as rows of weight 1.
     """
 
     elementwise: ClassVar[bool]

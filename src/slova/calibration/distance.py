@@ -1,17 +1,19 @@
-"""Calibration by distance: the further an input is from the validation data, the less is made of its logits.
+"""Distance calibration: the further an input is from the validation data, the less confident its log-probabilities.
 
-One-vs-all logits (..., K) with p = sigmoid(logits), and distances (..., D) of the same inputs, none of them negative:
+One-vs-all log-odds (..., K) with p = sigmoid(log_odds), and distances (..., D) of the same inputs, none negative:
 
-    log_softmax(a log p - b log(1 - p)),   a = yes[0] - sum_j yes[j] distance_j,   b = no[0] - sum_j no[j] distance_j
+    log_softmax(a log p - b log(1 - p)),   a = positive_weights[0] - sum_j positive_weights[j] distance_j
+                                           b = negative_weights[0] - sum_j negative_weights[j] distance_j
 
-the two numbers of beta calibration, which fall with the distances. To be further away can make nothing surer: no number
-is negative. Nothing was learned beyond the `reach` of the fit, its largest distances: from one and a half times as far
-on, a and b are made smaller, and from twice as far on all classes are nearly alike, however large their logits.
+These are the numbers of beta calibration, decreasing with the distances: all weights are >= 0, so a larger distance
+never raises the confidence. `max_distance` holds the largest distances of the fit: from 1.5 times these on, a and b
+shrink, and from 2 times on all classes have nearly the same probability, however large their log-odds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,99 +21,104 @@ from slova._backend import NUMPY, Array, floating, to_numpy
 from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
-__all__ = ["DistanceCalibration", "sharpened"]
+__all__ = ["DistanceCalibration"]
 
-HOME = float(np.log(2))  # how far images at home are, at least, so that a layer without spread is no reason to give up
-FLOOR = 0.01  # between the first class and the last however far away: their order is kept, and no more
-EDGE, END = 1.5, 2.0  # times as far as anything in the fit: where the map begins to give up, and where it has
-RIDGE = 1e-4  # decides where the data do not: at distances that are all alike, or logits that are never wrong
+TYPICAL = float(np.log(2))  # distance of validation images; the least max_distance, where a layer has no variance
+FLOOR = 0.01  # difference of the first and the last class however large the distance: their order is kept
+FADE_START, FADE_END = 1.5, 2.0  # times max_distance: where a and b start to shrink, and where they are at the floor
+RIDGE = 1e-4  # makes the optimum unique: where all distances are equal, or the log-odds are never wrong
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceCalibration:
-    """`yes` and `no`, 1 + D numbers each, and `reach`, D numbers, or endless. With 1 and no slopes nothing changes:
+    """`positive_weights` and `negative_weights`, 1 + D numbers each, and `max_distance`, D numbers, or infinite. With
+    weights of 1 and 0 it is softmax:
 
     >>> np.exp(DistanceCalibration([1, 0], [1, 0])(np.log([[0.9, 0.1]]), np.array([[7.0]]))).round(3)
     array([[0.9, 0.1]])
     """
 
-    yes: Array
-    no: Array
-    reach: Array | None = None
+    positive_weights: Array
+    negative_weights: Array
+    max_distance: Array | None = None
+
+    name: ClassVar[str] = "distance"
+    takes: ClassVar[str] = "log_odds"
+    elementwise: ClassVar[bool] = False
+    order_preserving: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        yes, no = (np.asarray(numbers, np.float64) for numbers in (self.yes, self.no))
-        if yes.shape != no.shape or yes.ndim != 1 or not yes.size:
-            raise ValueError(f"wanted as many numbers for yes as for no, got shapes {yes.shape} and {no.shape}")
-        if not (np.isfinite([yes, no]).all() and min(yes.min(), no.min()) >= 0):
-            raise ValueError(f"wanted finite numbers that are not negative, got {yes} and {no}")
-        reach = np.full(len(yes) - 1, np.inf) if self.reach is None else np.asarray(self.reach, np.float64)
-        if reach.shape != (len(yes) - 1,) or not (reach > 0).all():
-            raise ValueError(f"wanted a reach of {len(yes) - 1} positive numbers, got {reach}")
-        for name, numbers in (("yes", yes), ("no", no), ("reach", reach)):
+        positive, negative = (np.array(w, np.float64) for w in (self.positive_weights, self.negative_weights))
+        if positive.shape != negative.shape or positive.ndim != 1 or not positive.size:
+            raise ValueError(
+                f"there must be as many positive as negative weights, got shapes {positive.shape} and {negative.shape}"
+            )
+        if not (np.isfinite([positive, negative]).all() and min(positive.min(), negative.min()) >= 0):
+            raise ValueError(f"weights must be finite and not negative, got {positive} and {negative}")
+        count = len(positive) - 1
+        furthest = np.full(count, np.inf) if self.max_distance is None else np.array(self.max_distance, np.float64)
+        if furthest.shape != (count,) or not (furthest > 0).all():
+            raise ValueError(f"max_distance must be {count} positive numbers, got {furthest}")
+        fields = {"positive_weights": positive, "negative_weights": negative, "max_distance": furthest}
+        for name, numbers in fields.items():
             object.__setattr__(self, name, numbers)
 
-    def __call__(self, logits: Array, distances: Array) -> Array:
-        return sharpened(logits, distances, self.yes, self.no, self.reach)
+    def __call__(self, log_odds: Array, distances: Array) -> Array:
+        log_odds, ops = floating(log_odds, "log_odds")
+        distances, shape = ops.like(distances, log_odds), (*log_odds.shape[:-1], len(self.positive_weights) - 1)
+        if distances.shape != shape:
+            raise ValueError(f"distances must have shape {tuple(shape)}, got {tuple(distances.shape)}")
+        log_odds = ops.clip(log_odds, -1e30, 1e30)  # finite, so that 0 times them is 0
+        floor = FLOOR / (1 + ops.top(log_odds)[0] + ops.top(-log_odds)[0])
+        relative = distances / ops.like(self.max_distance, log_odds)
+        near = ops.clip((FADE_END - relative) / (FADE_END - FADE_START), 0.0, 1.0).prod(-1)[..., None]
+        weights = (ops.like(numbers, log_odds) for numbers in (self.positive_weights, self.negative_weights))
+        factors = (near * (numbers[0] - (distances * numbers[1:]).sum(-1))[..., None] for numbers in weights)
+        a, b = (ops.where(factor > floor, factor, floor) for factor in factors)
+        return log_softmax(b * ops.softplus(log_odds) - a * ops.softplus(-log_odds))
 
     @classmethod
-    def fit(cls, logits: Array, distances: Array, labels: Array, *, weight: Array | None = None) -> DistanceCalibration:
-        """The likeliest numbers: first of the map without its floor, a convex problem, and from there of the map
-        itself. A NONE row wants all classes alike; `weight` is how often each row counts."""
+    def fit(
+        cls, log_odds: Array, labels: Array, *, distances: Array, weight: Array | None = None
+    ) -> DistanceCalibration:
+        """The weights of maximum likelihood: first without the floor, a convex problem, and from there with it. The
+        target of a NONE row is the same probability for all classes."""
         from scipy.optimize import minimize
 
-        logits, labels = check_rows(logits, labels, "logits")
+        log_odds, labels = check_rows(log_odds, labels, "log_odds")
         factors = _factors(distances, len(labels))
         counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
-        logits = np.clip(logits.astype(np.float64), -1e4, 1e4)  # finite, so that 0 times a logit is 0
-        terms = np.stack([-NUMPY.softplus(-logits), NUMPY.softplus(logits)])
-        wanted = np.where(labels[:, None] == NONE, 1 / logits.shape[1], np.arange(logits.shape[1]) == labels[:, None])
+        log_odds = np.clip(log_odds.astype(np.float64), -1e4, 1e4)  # finite, so that 0 times them is 0
+        terms, classes = np.stack([-NUMPY.softplus(-log_odds), NUMPY.softplus(log_odds)]), log_odds.shape[1]
+        targets = np.where(labels[:, None] == NONE, 1 / classes, np.arange(classes) == labels[:, None])
         numbers = np.zeros((2, factors.shape[1]))
         numbers[:, 0] = 0.5
         for floor in (-np.inf, 0.0):
             found = minimize(
                 _loss,
                 numbers.ravel(),
-                args=(factors, terms, (terms * wanted).sum(axis=-1), counts / counts.sum(), floor),
+                args=(factors, terms, (terms * targets).sum(axis=-1), counts / counts.sum(), floor),
                 jac=True,
                 bounds=[(0.0, None)] * numbers.size,
                 method="L-BFGS-B",
                 options={"ftol": 1e-14, "gtol": 1e-8, "maxiter": 1000},
             )
             numbers = found.x.reshape(numbers.shape)
-        return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), HOME))
-
-
-def sharpened(logits: Array, distances: Array, yes: Array, no: Array, reach: Array) -> Array:
-    """The map itself, for numpy arrays and torch tensors."""
-    logits, ops = floating(logits, "logits")
-    distances = ops.like(distances, logits)
-    if distances.shape != (*logits.shape[:-1], len(yes) - 1):
-        wanted = (*logits.shape[:-1], len(yes) - 1)
-        raise ValueError(f"wanted distances of shape {tuple(wanted)}, got {tuple(distances.shape)}")
-    logits = ops.clip(logits, -1e30, 1e30)  # finite, so that 0 times a logit is 0
-    floor = FLOOR / (1 + ops.top(logits)[0] + ops.top(-logits)[0])
-    factors = (
-        (numbers[0] - (distances * numbers[1:]).sum(-1))[..., None]
-        for numbers in (ops.like(yes, logits), ops.like(no, logits))
-    )
-    near = ops.clip((END - distances / ops.like(reach, logits)) / (END - EDGE), 0.0, 1.0).prod(-1)[..., None]
-    a, b = (ops.where(near * factor > floor, near * factor, floor) for factor in factors)
-    return log_softmax(b * ops.softplus(logits) - a * ops.softplus(-logits))
+        return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), TYPICAL))
 
 
 def _factors(distances: Array, rows: int) -> Array:
-    """1 and minus the distances, what `yes` and `no` are multiplied by."""
+    """1 and minus the distances, which the weights are multiplied by."""
     distances = to_numpy(distances).astype(np.float64)
     if distances.ndim != 2 or len(distances) != rows:
-        raise ValueError(f"wanted distances of {rows} rows, got shape {distances.shape}")
+        raise ValueError(f"distances must have {rows} rows, got shape {distances.shape}")
     if not (np.isfinite(distances).all() and (distances >= 0).all()):
         raise ValueError("distances must be finite and not negative")
     return np.column_stack([np.ones(rows), -distances])
 
 
 def _loss(numbers: Array, factors: Array, terms: Array, own: Array, shares: Array, floor: float) -> tuple[float, Array]:
-    """With its derivative, of the map whose a and b are no less than the floor."""
+    """The loss and its derivative, with a and b at least the floor."""
     numbers = numbers.reshape(2, -1)
     sharpness = numbers @ factors.T
     a, b = np.maximum(sharpness, floor)

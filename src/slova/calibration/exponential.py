@@ -5,33 +5,28 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from slova_bench.paper_fit import paper_mixture
 
 from slova._backend import Array, floating
-from slova.calibration.likelihood import best_likelihood
-from slova.calibration.mixture import LOG_EXPONENTS, Mixture, Points, best_mixture
-from slova.calibration.pairs import Pairs, Which, check_rows, check_weight
-from slova.heads import NONE
+from slova.calibration.mixture import Mixture, Points, best_mixture
+from slova.calibration.pairs import Pairs, Which
 
-__all__ = ["ExponentialCalibration", "FitReport", "Loss", "SmallValidationWarning", "smoothed"]
+__all__ = ["ExponentialCalibration", "FitReport", "SmallValidationWarning", "smoothed"]
 
-Loss = Literal["squared", "likelihood"]
-STEEPEST = np.exp(LOG_EXPONENTS[1])
 LEAST = 1e-30  # exponent, and one over the greatest: what float32 can hold
-RARE = 50  # hits or misses below which a map is guesswork: the share of the rarer is known to no better than 14 %
+RARE = 50  # hits or misses below which a fit is rough: the share of the rarer is known to no better than 14 %
 
 
 class SmallValidationWarning(UserWarning):
-    """The validation set is too small for the question asked of it."""
+    """The validation set is too small for a reliable fit."""
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """How a fit ended: its error (mean squared, or -mean log-likelihood), a bound on how far that is above the optimum,
-    the pairs it saw."""
+    """How a fit ended: its mean squared error, a bound on how far that is above the optimum, the number of pairs and of
+    hits (effective numbers where rows have weights)."""
 
     error: float
     gap: float
@@ -53,6 +48,8 @@ class ExponentialCalibration:
     weights: Array
     report: FitReport | None = None
 
+    name: ClassVar[str] = "exponential"
+    takes: ClassVar[str] = "log_probs"
     elementwise: ClassVar[bool] = True
     order_preserving: ClassVar[bool] = True
 
@@ -61,11 +58,13 @@ class ExponentialCalibration:
             np.atleast_1d(np.asarray(values, np.float64)) for values in (self.exponents, self.weights)
         )
         if exponents.shape != weights.shape or exponents.ndim != 1 or not exponents.size:
-            raise ValueError(f"wanted as many weights as exponents, got shapes {weights.shape} and {exponents.shape}")
+            raise ValueError(
+                f"there must be as many weights as exponents, got shapes {weights.shape} and {exponents.shape}"
+            )
         if not (exponents.min() >= LEAST and exponents.max() <= 1 / LEAST):
-            raise ValueError(f"wanted exponents from {LEAST:g} to {1 / LEAST:g}, got {exponents}")
+            raise ValueError(f"exponents must lie in [{LEAST:g}, {1 / LEAST:g}], got {exponents}")
         if not (weights.min() > 0 and weights.sum() <= 1 + 1e-6):
-            raise ValueError(f"wanted positive weights of sum at most 1, got {weights}")
+            raise ValueError(f"weights must be positive with a sum of at most 1, got {weights}")
         exponents, group = np.unique(exponents, return_inverse=True)
         object.__setattr__(self, "exponents", exponents)
         object.__setattr__(self, "weights", np.bincount(group, weights))
@@ -90,28 +89,22 @@ class ExponentialCalibration:
         log_probs: Array,
         labels: Array,
         *,
-        which: Which = "all",
-        loss: Loss = "squared",
-        none: Literal["zeros", "ignore"] = "zeros",
-        at_most_one: bool = False,
         weight: Array | None = None,
+        which: Which = "all",
+        at_most_one: bool = False,
     ) -> ExponentialCalibration:
         """The global optimum of the paper's objective: deterministic, few terms, its remaining gap in `.report`.
 
-        `which`: all (row, class) pairs, or only the pair of each row's top class. `loss`: squared error to the moving
-        averages, or the likelihood of the pairs. `none`: rows labelled NONE are misses of every class, or are left out.
-        `at_most_one`: c(1) may be less than one, which repairs rows that are wrong with a probability of one. `weight`:
-        how often each row counts.
+        `which`: all (row, class) pairs, or only the pair of each row's top class. `at_most_one`: c(1) may be less than
+        one, which repairs rows that are wrong with a probability of one. NONE rows are misses of every class.
         """
-        pairs = _pairs(log_probs, labels, which=which, none=none, weight=weight)
-        return cls.fit_pairs(pairs, loss=loss, at_most_one=at_most_one)
+        return cls.fit_pairs(Pairs.of(log_probs, labels, which=which, weight=weight), at_most_one=at_most_one)
 
     @classmethod
     def fit_pairs(
         cls,
         pairs: Pairs,
         *,
-        loss: Loss = "squared",
         at_most_one: bool = False,
         window: float | None = None,
         points: int | None = 4000,
@@ -119,54 +112,17 @@ class ExponentialCalibration:
         """The same from pairs, such as those of a `PairHistogram`; `window` and `points` of the moving averages as in
         `Pairs.averages`."""
         _warn_if_small(pairs)
-        if loss == "likelihood":
-            _check_possible(pairs, at_most_one)
-            return cls._of(best_likelihood(-pairs.log_p, pairs.hits, pairs.count, at_most_one=at_most_one), pairs)
-        if loss != "squared":
-            raise ValueError(f"loss must be 'squared' or 'likelihood', got {loss!r}")
-        return cls._of(best_mixture(smoothed(pairs, window=window, points=points), at_most_one=at_most_one), pairs)
+        averages = smoothed(pairs, window=window, points=points)
+        return cls.from_mixture(best_mixture(averages, at_most_one=at_most_one), pairs)
 
     @classmethod
-    def fit_paper(
-        cls,
-        log_probs: Array,
-        labels: Array,
-        *,
-        terms: int = 20,
-        epochs: int = 20,
-        points: int | None = 4000,
-        window: float | None = None,
-        seed: int = 0,
-    ) -> ExponentialCalibration:
-        """The paper's own optimiser, for reproduction: Adam on `terms` exponents and weights (M), `points` averages
-        (n_b), `epochs` passes."""
-        pairs = _pairs(log_probs, labels, which="all", none="zeros", weight=None)
-        return cls._of(
-            paper_mixture(smoothed(pairs, window=window, points=points), terms=terms, epochs=epochs, seed=seed), pairs
-        )
-
-    @classmethod
-    def _of(cls, mixture: Mixture, pairs: Pairs) -> ExponentialCalibration:
+    def from_mixture(cls, mixture: Mixture, pairs: Pairs) -> ExponentialCalibration:
+        """The calibrator of a mixture that was fitted to these pairs."""
         used = np.isfinite(mixture.exponents) & (mixture.weights > 0)
         exponents, weights = mixture.exponents[used], mixture.weights[used]
-        if (
-            not used.any()
-        ):  # no hit at all: the least certain thing to say is that one more pair might have been half a hit
+        if not used.any():  # no hit at all: as if one more pair had been half a hit
             exponents, weights = np.ones(1), np.array([0.5 / (pairs.total + 1)])
         return cls(exponents, weights, FitReport(mixture.error, mixture.gap, pairs.total, float(pairs.hits.sum())))
-
-
-def _pairs(log_probs: Array, labels: Array, *, which: Which, none: str, weight: Array | None) -> Pairs:
-    if none not in ("zeros", "ignore"):
-        raise ValueError(f"none must be 'zeros' or 'ignore', got {none!r}")
-    log_probs, labels = check_rows(log_probs, labels)
-    if none == "zeros":
-        return Pairs.of(log_probs, labels, which=which, weight=weight)
-    known = labels != NONE
-    if not known.any():
-        raise ValueError(f"all {len(labels)} rows are labelled NONE and none='ignore' leaves nothing to fit")
-    weight = None if weight is None else check_weight(weight, labels)[known]
-    return Pairs.of(log_probs[known], labels[known], which=which, weight=weight)
 
 
 def smoothed(pairs: Pairs, *, window: float | None = None, points: int | None = 4000) -> Points:
@@ -180,18 +136,7 @@ def _warn_if_small(pairs: Pairs) -> None:
     hits, misses = float(pairs.hits.sum()), pairs.total - float(pairs.hits.sum())
     if min(hits, misses) < RARE:
         warnings.warn(
-            f"{hits:g} hits and {misses:g} misses: a calibration map needs about {RARE} of each; expect it to be rough",
+            f"{hits:g} hits and {misses:g} misses: calibration needs about {RARE} of each; expect a rough fit",
             SmallValidationWarning,
             stacklevel=3,
-        )
-
-
-def _check_possible(pairs: Pairs, at_most_one: bool) -> None:
-    if np.any(pairs.hits[np.isneginf(pairs.log_p)] > 0):
-        raise ValueError(
-            "a label has probability 0, which no power of it can repair: its likelihood is 0; use loss='squared'"
-        )
-    if not at_most_one and np.any((pairs.count - pairs.hits)[np.exp(STEEPEST * pairs.log_p) == 1] > 0):
-        raise ValueError(
-            "a wrong class has probability 1, and c(1) = 1 makes it impossible; use at_most_one=True or loss='squared'"
         )

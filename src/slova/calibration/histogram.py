@@ -15,19 +15,21 @@ __all__ = ["HistogramBinning"]
 
 @dataclass(frozen=True, eq=False)
 class HistogramBinning:
-    """Interior edges between bins, closed on the left, and one probability a bin. It ties all of a bin, and bins may
-    fall out of order."""
+    """Interior edges between bins, closed on the left, and one probability per bin. All probabilities of a bin become
+    ties, and bins may be out of order."""
 
     edges: Array
     values: Array
 
+    name: ClassVar[str] = "histogram"
+    takes: ClassVar[str] = "log_probs"
     elementwise: ClassVar[bool] = True
     order_preserving: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         edges, values = (np.asarray(numbers, np.float64).reshape(-1) for numbers in (self.edges, self.values))
         if len(values) != len(edges) + 1 or not (values.min() >= 0 and values.max() <= 1 and _increasing(edges)):
-            raise ValueError(f"wanted increasing edges and one more probability than edges, got {edges} and {values}")
+            raise ValueError(f"edges must increase, with one more probability than edges, got {edges} and {values}")
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "values", values)
 
@@ -35,7 +37,7 @@ class HistogramBinning:
         log_probs, ops = floating(log_probs, "log_probs")
         probs = ops.exp(log_probs)
         found = ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), probs)]
-        return ops.log(ops.where(probs == probs, found, probs))  # nan is in no bin
+        return ops.log(ops.where(probs == probs, found, probs))  # NaN is in no bin
 
     @classmethod
     def fit(
@@ -43,18 +45,19 @@ class HistogramBinning:
         log_probs: Array,
         labels: Array,
         *,
+        weight: Array | None = None,
         bins: int = 15,
         binning: Literal["mass", "width"] = "mass",
         which: Which = "all",
     ) -> HistogramBinning:
-        """Bins of equal mass (equal probabilities stay together) or equal width; an empty bin keeps its middle."""
+        """Bins of equal mass (equal probabilities stay together) or equal width; the value of an empty bin is its
+        centre."""
         if bins < 1 or binning not in ("mass", "width"):
-            raise ValueError(f"wanted at least one bin and binning 'mass' or 'width', got {bins} and {binning!r}")
-        pairs = Pairs.of(log_probs, labels, which=which)
-        probs = np.exp(pairs.log_p)
-        edges = np.arange(1, bins) / bins if binning == "width" else _equal_mass(probs, pairs.count, bins)
+            raise ValueError(f"bins must be at least 1 and binning 'mass' or 'width', got {bins} and {binning!r}")
+        probs, count, hits = Pairs.of(log_probs, labels, which=which, weight=weight).by_probability()
+        edges = np.arange(1, bins) / bins if binning == "width" else _equal_mass(probs, count, bins)
         place = np.searchsorted(edges, probs, side="right")
-        count, hits = np.bincount(place, pairs.count, len(edges) + 1), np.bincount(place, pairs.hits, len(edges) + 1)
+        count, hits = (np.bincount(place, numbers, len(edges) + 1) for numbers in (count, hits))
         ends = np.concatenate([[0.0], edges, [1.0]])
         return cls(edges, np.where(count > 0, hits / np.maximum(count, 1e-300), (ends[1:] + ends[:-1]) / 2))
 

@@ -9,8 +9,8 @@ most
     gap = sum_j beta_j g(alpha_j) - min_alpha g(alpha)
 
 above the optimum (the Frank-Wolfe gap). The steps: least squares on the simplex over a geometric grid of exponents (on
-points merged into a few hundred cells), a damped Newton polish of exponents and weights on all points, a look for the
-steepest exponent; again until the gap is small.
+points merged into a few hundred cells), a damped Newton polish of exponents and weights on all points, a search for
+the steepest exponent; repeated until the gap is small.
 
 An exponent of infinity stands for the zero function: with it the weights of the others sum to at most one.
 """
@@ -23,17 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "LOG_EXPONENTS",
-    "Mixture",
-    "Points",
-    "Vector",
-    "best_mixture",
-    "descent",
-    "exponent_grid",
-    "finite_only",
-    "merged",
-]
+__all__ = ["Mixture", "Points", "Vector", "best_mixture"]
 
 Vector = NDArray[np.float64]
 
@@ -46,7 +36,7 @@ TOLERANCE = 1e-7  # of the gap, relative to the error; of a last step's gain it 
 
 @dataclass(frozen=True)
 class Points:
-    """What to fit: t = -log p >= 0, the wanted value of c there, and how much it counts (weights sum to one)."""
+    """What to fit: t = -log p >= 0, the target value of c there, and its weight (weights sum to one)."""
 
     t: Vector
     target: Vector
@@ -72,10 +62,10 @@ def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
     constant = float(
         np.sum(points.weight * points.target**2, where=np.isinf(points.t))
     )  # c(0) = 0 whatever the mixture
-    points = finite_only(points)
+    points = _finite_only(points)
     if not np.any(points.t > 0):
         return _saturated(points, at_most_one, constant)
-    grid, cells = exponent_grid(points.t), _compress(points)
+    grid, cells = _exponent_grid(points.t), _compress(points)
     start = _on_exponents(cells, np.append(grid, np.inf) if at_most_one else grid)
     rough = _solve(cells, start, (grid, at_most_one), tolerance=1e-5)
     mixture = _solve(points, rough, (grid, at_most_one), tolerance=TOLERANCE)
@@ -83,11 +73,11 @@ def best_mixture(points: Points, *, at_most_one: bool = False) -> Mixture:
 
 
 def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tolerance: float) -> Mixture:
-    """Polish, look for a better exponent, and again until the gap is a small share of the error."""
+    """Polish, search for a better exponent, repeat until the gap is a small share of the error."""
     best = mixture
     for _ in range(ROUNDS):
         mixture = _polish(mixture, points, tolerance**2)
-        steepest, gap = descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
+        steepest, gap = _descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
         best = replace(mixture, error=_error(mixture, points), gap=gap)
         if gap <= tolerance * best.error or gap <= 1e-14:
             break
@@ -103,7 +93,7 @@ def _powers(t: Vector, exponents: Vector) -> Vector:
     return powers
 
 
-def finite_only(points: Points) -> Points:
+def _finite_only(points: Points) -> Points:
     keep = np.isfinite(points.t)
     return points if keep.all() else Points(points.t[keep], points.target[keep], points.weight[keep])
 
@@ -116,7 +106,7 @@ def _saturated(points: Points, at_most_one: bool, constant: float) -> Mixture:
     return Mixture(np.array([1.0, np.inf]), np.array([level, 1 - level]), error, 0.0)
 
 
-def exponent_grid(t: Vector) -> Vector:
+def _exponent_grid(t: Vector) -> Vector:
     low = max(LOG_EXPONENTS[0], np.log(1e-3 / t.max()))
     high = min(LOG_EXPONENTS[1], np.log(40 / t[t > 0].min()))
     return np.asarray(np.exp(np.linspace(low, high, max(2, int((high - low) / GRID_STEP) + 1))))
@@ -141,12 +131,12 @@ def _on_exponents(points: Points, exponents: Vector) -> Mixture:
     from scipy.optimize import nnls
 
     offsets = ((_powers(points.t, exponents) - points.target) * np.sqrt(points.weight)).T
-    wanted = np.append(np.zeros(len(offsets)), 1.0)
-    weights, _ = nnls(np.vstack([offsets, np.ones(len(exponents))]), wanted)
-    return merged(exponents, weights, GRID_STEP / 2)
+    target = np.append(np.zeros(len(offsets)), 1.0)
+    weights, _ = nnls(np.vstack([offsets, np.ones(len(exponents))]), target)
+    return _merged(exponents, weights, GRID_STEP / 2)
 
 
-def merged(exponents: Vector, weights: Vector, within: float) -> Mixture:
+def _merged(exponents: Vector, weights: Vector, within: float) -> Mixture:
     """Only the atoms that count, in order, weights to sum one; neighbours whose log exponents are that close become
     one."""
     keep = weights > 1e-12 * weights.sum()
@@ -155,8 +145,8 @@ def merged(exponents: Vector, weights: Vector, within: float) -> Mixture:
     logs = np.minimum(np.log(exponents), 1e3)  # a finite stand-in for the infinite exponent
     group = np.cumsum(np.append(0, np.diff(logs) > within))
     total = np.bincount(group, weights)
-    merged = np.bincount(group, weights * logs) / total
-    return Mixture(np.where(merged > 500, np.inf, np.exp(np.minimum(merged, 500))), total / total.sum())
+    mean = np.bincount(group, weights * logs) / total
+    return Mixture(np.where(mean > 500, np.inf, np.exp(np.minimum(mean, 500))), total / total.sum())
 
 
 def _polish(mixture: Mixture, points: Points, tolerance: float) -> Mixture:
@@ -213,10 +203,10 @@ def _step(mixture: Mixture, here: _Local, damping: float) -> Mixture:
     exponents = np.where(infinite, np.inf, np.exp(np.clip(logs, *LOG_EXPONENTS)))
     weights = mixture.weights + change[terms:]
     weights[int(mixture.weights.argmax())] -= change[terms:].sum()
-    return merged(exponents, weights, 1e-3)
+    return _merged(exponents, weights, 1e-3)
 
 
-def descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
+def _descent(slope: Vector, mixture: Mixture, t: Vector, space: tuple[Vector, bool]) -> tuple[Vector, float]:
     """For a gradient with respect to c at each point: where it falls fastest, seen on merged cells, measured on all
     points."""
     grid, at_most_one = space

@@ -1,8 +1,7 @@
-"""A calibration map as a torch module: its numbers are buffers that move and save with the network."""
+"""A calibrator as a torch module: its numbers are buffers that move and save with the network."""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -11,28 +10,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slova.calibration.calibrator import Map
+from slova.calibration.calibrator import Calibrator
 
 __all__ = ["CalibratorModule"]
 
 
 class CalibratorModule(nn.Module):
-    """The same function as the map; the numbers follow the module's device and keep their precision whatever its dtype:
-    in half precision an exponent of 1e5 would be infinite."""
+    """The same function as the calibrator, on buffers that are copies of its numbers. They follow the module's device
+    and keep their precision whatever its dtype: in half precision an exponent of 1e5 would be infinite."""
 
-    def __init__(self, map: Map) -> None:
+    def __init__(self, calibrator: Calibrator) -> None:
         super().__init__()
-        self.map = map
-        self.elementwise, self.order_preserving = map.elementwise, map.order_preserving
-        self._names = [field.name for field in dataclasses.fields(map) if _numeric(getattr(map, field.name))]  # type: ignore[arg-type]
+        self.calibrator = calibrator
+        self.elementwise, self.order_preserving = calibrator.elementwise, calibrator.order_preserving
+        numbers = {field.name: getattr(calibrator, field.name) for field in dataclasses.fields(calibrator)}  # type: ignore[arg-type]
+        self._names = [name for name, value in numbers.items() if _numeric(value)]
         for name in self._names:
-            self.register_buffer(name, torch.as_tensor(getattr(map, name), dtype=torch.float64))
+            self.register_buffer(name, torch.tensor(numbers[name], dtype=torch.float64))
 
-    def forward(self, log_probs: Tensor) -> Tensor:
-        on_device = copy.copy(self.map)
-        for name in self._names:
-            object.__setattr__(on_device, name, getattr(self, name))
-        return on_device(log_probs)  # type: ignore[no-any-return]
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return type(self.calibrator).__call__(self, *inputs)  # type: ignore[arg-type,no-any-return]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibratorModule:
         device = fn(torch.empty(0)).device
@@ -42,9 +39,10 @@ class CalibratorModule(nn.Module):
         return self
 
     @property
-    def value(self) -> Map:
-        """The map as a plain value again, with the numbers the buffers hold now."""
-        return dataclasses.replace(self.map, **{name: getattr(self, name).cpu().numpy() for name in self._names})  # type: ignore[type-var]
+    def value(self) -> Calibrator:
+        """A calibrator of the numbers that the buffers hold now."""
+        numbers = {name: getattr(self, name).cpu().numpy().copy() for name in self._names}
+        return dataclasses.replace(self.calibrator, **numbers)  # type: ignore[type-var]
 
 
 def _numeric(value: Any) -> bool:

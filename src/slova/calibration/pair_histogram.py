@@ -1,9 +1,8 @@
-"""(probability, hit) pairs in a fixed size: what a stream of batches leaves behind, so that no billion pairs has to be
-sorted.
+"""(probability, hit) pairs of a stream of batches in a fixed size, so that no billion pairs have to be sorted.
 
-Cells are geometric in t = -log p, 256 an octave from t = 2^-54 to 2^10, with cells of their own for p = 1 and p = 0;
-each keeps how many pairs it saw, how many hits, and the sum of their probabilities. A map changes little over a cell,
-and within one the moving averages run linearly.
+Cells are geometric in t = -log p, 256 per octave from t = 2^-54 to 2^10, with cells of their own for p = 1 and p = 0;
+each keeps the number of pairs, of hits, and the sum of the probabilities. A calibrator changes little over a cell, and
+within one the moving averages are linear.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class PairHistogram(Mergeable):
 
     @classmethod
     def of(cls, log_probs: Array, labels: Array, *, which: Which = "all") -> Self:
-        """The sketch of a batch (N, K) with its labels (N,)."""
+        """The histogram of a batch (N, K) with its labels (N,)."""
         log_probs, labels = check_rows(log_probs, labels)
         sums = np.zeros((3, CELLS))
         rows = max(1, CHUNK // log_probs.shape[1])

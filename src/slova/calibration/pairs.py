@@ -1,4 +1,4 @@
-"""The data of a calibration map: (probability, hit) pairs of a validation set, and their moving averages (Sec. 3.6).
+"""What calibrators are fitted to: (probability, hit) pairs of a validation set, and their moving averages (Sec. 3.6).
 
 `log_probs` are (N, K), `labels` (N,) with NONE for rows that belong to no class. A row gives K pairs, (P(k), is k the
 label?), or with `which="top"` only the pair of its most probable class.
@@ -32,11 +32,14 @@ class Pairs:
 
     @classmethod
     def of(cls, log_probs: Array, labels: Array, *, which: Which = "all", weight: Array | None = None) -> Pairs:
-        """The pairs of a validation set; `weight` (one number a row) counts a row that often."""
+        """The pairs of a validation set. `weight` (one number per row) is relative: it is scaled to the effective
+        number of rows, (sum w)^2 / sum w^2, so that equal weights are like none."""
         log_probs, labels = check_rows(log_probs, labels)
         if weight is None:
             return cls.merge(*_pair(log_probs, labels, which))
         weight = check_weight(weight, labels)
+        weight = weight / weight.max()
+        weight = weight * (weight.sum() / np.square(weight).sum())
         counts = weight > 0
         values, hits = _pair(log_probs[counts], labels[counts], which)
         return cls.merge(values, hits, np.repeat(weight[counts], values.size // int(counts.sum())))
@@ -56,6 +59,13 @@ class Pairs:
     def total(self) -> float:
         return float(self.count.sum())
 
+    def by_probability(self) -> tuple[Vector, Vector, Vector]:
+        """Probability, count and hits, with pairs merged that float32 cannot distinguish: near 1 different logs are
+        the same probability."""
+        probs = np.exp(self.log_p)
+        _, first = np.unique(probs.astype(np.float32), return_index=True)
+        return probs[first], np.add.reduceat(self.count, first), np.add.reduceat(self.hits, first)
+
     def averages(self, *, window: float | None = None, points: int | None = 4000) -> tuple[Vector, Vector]:
         """Mean probability and share of hits in windows of `window` neighbouring pairs (a hundredth of all by default),
         at `points` equally spaced windows (None: at every one). Within equal probabilities the hits are spread
@@ -65,7 +75,7 @@ class Pairs:
         if not 0 < window <= total:
             raise ValueError(f"the window must hold between 0 and {total:g} pairs, got {window:g}")
         if points is not None and points < 1:
-            raise ValueError(f"wanted at least one point, got {points}")
+            raise ValueError(f"points must be at least 1, got {points}")
         every = int(total - window) + 1
         start = np.linspace(0.0, total - window, every if points is None else min(points, every))
         ranks = np.append(0.0, np.cumsum(self.count))
@@ -82,7 +92,7 @@ class Pairs:
 def check_rows(
     log_probs: Array, labels: Array, name: str = "log_probs"
 ) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
-    """Both on the host, or an error that names what came and what was wanted."""
+    """Both as numpy arrays, or an error."""
     log_probs, labels = to_numpy(log_probs), to_numpy(labels)
     if log_probs.ndim != 2 or 0 in log_probs.shape:
         raise ValueError(f"{name} must be (rows, classes) with at least one of each, got shape {log_probs.shape}")
@@ -107,7 +117,7 @@ def check_weight(weight: Array, labels: NDArray[np.int64]) -> Vector:
     weight = to_numpy(weight).astype(np.float64)
     if weight.shape != labels.shape:
         raise ValueError(f"weight {weight.shape} does not match labels {labels.shape}")
-    if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
+    if not np.isfinite(weight).all() or (weight < 0).any() or not 0 < weight.sum() < np.inf:
         raise ValueError("weights must be finite, not negative, and not all zero")
     return np.asarray(weight)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import Array, floating
-from slova.calibration.pairs import check_rows
+from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
 __all__ = ["TemperatureScaling"]
@@ -28,6 +28,8 @@ class TemperatureScaling:
 
     temperature: Array
 
+    name: ClassVar[str] = "temperature"
+    takes: ClassVar[str] = "log_probs"
     elementwise: ClassVar[bool] = False
     order_preserving: ClassVar[bool] = True
 
@@ -41,45 +43,48 @@ class TemperatureScaling:
         return log_softmax(log_probs / ops.like(self.temperature, log_probs))
 
     @classmethod
-    def fit(cls, log_probs: Array, labels: Array) -> TemperatureScaling:
-        """The temperature of least NLL. In s = 1/T the NLL is convex, so a bracketed root of its slope cannot miss;
-        NONE rows are ignored.
+    def fit(cls, log_probs: Array, labels: Array, *, weight: Array | None = None) -> TemperatureScaling:
+        """The temperature of least NLL: the root of its slope in s = 1/T, in which it is convex. NONE rows are ignored.
 
         Where the slope has no root (labels at chance, or never wrong) the end of the range 1e-3 ... 1e3 that is better
         is taken, with a warning.
         """
         from scipy.optimize import brentq
 
-        scores, own = _scores(*check_rows(log_probs, labels))
+        rows = _rows(*check_rows(log_probs, labels), weight)
         low, high = 1 / RANGE[1], 1 / RANGE[0]
-        if _slope(low, scores, own) >= 0 or _slope(high, scores, own) <= 0:
-            end = low if _slope(low, scores, own) >= 0 else high
+        if _slope(low, *rows) >= 0 or _slope(high, *rows) <= 0:
+            end = low if _slope(low, *rows) >= 0 else high
             warnings.warn(
                 f"no temperature in {RANGE} is best: the labels are at chance, or never wrong",
                 UserWarning,
                 stacklevel=2,
             )
-            return cls(1 / end if _nll(end, scores, own) <= _nll(1.0, scores, own) else 1.0)
-        inverse = brentq(_slope, low, high, args=(scores, own), xtol=1e-12)
-        return cls(1 / inverse if _nll(inverse, scores, own) <= _nll(1.0, scores, own) else 1.0)
+            return cls(1 / end if _nll(end, *rows) <= _nll(1.0, *rows) else 1.0)
+        inverse = brentq(_slope, low, high, args=rows, xtol=1e-12)
+        return cls(1 / inverse if _nll(inverse, *rows) <= _nll(1.0, *rows) else 1.0)
 
 
-def _scores(log_probs: Array, labels: Array) -> tuple[Array, Array]:
-    """Log-probabilities less the top one, and the label's; rows whose label has probability 0 say nothing about T:
-    every T fails them alike."""
+def _rows(log_probs: Array, labels: Array, weight: Array | None) -> tuple[Array, Array, Array | None]:
+    """Log-probabilities less the top one, that of the label, and the weight. Rows whose label has probability 0 are
+    left out: no T changes that."""
     scores = log_probs.astype(np.float64)
     scores = scores - scores.max(axis=1, keepdims=True, where=np.isfinite(scores), initial=-1e300)
     usable = (labels != NONE) & np.isfinite(np.take_along_axis(scores, np.maximum(labels, 0)[:, None], axis=1)[:, 0])
+    if weight is not None:
+        weight = check_weight(weight, labels)
+        usable &= weight > 0
     if not usable.any():
         raise ValueError(f"none of the {len(labels)} rows has a label of positive probability (NONE rows do not count)")
     scores = np.maximum(scores[usable], -1e15)  # finite, so that 0 * log 0 is 0
-    return scores, np.take_along_axis(scores, labels[usable][:, None], axis=1)[:, 0]
+    own = np.take_along_axis(scores, labels[usable][:, None], axis=1)[:, 0]
+    return scores, own, None if weight is None else weight[usable] / weight.max()
 
 
-def _nll(inverse: float, scores: Array, own: Array) -> float:
-    return float(np.mean(np.log(np.exp(inverse * scores).sum(axis=1)) - inverse * own))
+def _nll(inverse: float, scores: Array, own: Array, weight: Array | None) -> float:
+    return float(np.average(np.log(np.exp(inverse * scores).sum(axis=1)) - inverse * own, weights=weight))
 
 
-def _slope(inverse: float, scores: Array, own: Array) -> float:
+def _slope(inverse: float, scores: Array, own: Array, weight: Array | None) -> float:
     odds = np.exp(inverse * scores)
-    return float(np.mean((odds * scores).sum(axis=1) / odds.sum(axis=1) - own))
+    return float(np.average((odds * scores).sum(axis=1) / odds.sum(axis=1) - own, weights=weight))

@@ -46,9 +46,6 @@ def main() -> None:
 @click.option(
     "--pairs", type=click.Choice(["all", "top"]), help="Fit to all classes of a row, or to its top class.  [all]"
 )
-@click.option(
-    "--loss", type=click.Choice(["squared", "likelihood"]), help="What the exponential map minimises.  [squared]"
-)
 @click.option("--at-most-one", is_flag=True, help="The exponential map may make less than 1 of a probability of 1.")
 @click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
 @click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential map, or none); two passes.")

@@ -51,7 +51,6 @@ class FitOptions:
     head: str
     map_name: str
     pairs: Literal["all", "top"] | None
-    loss: Literal["squared", "likelihood"] | None
     at_most_one: bool
     rescale: bool
     stream: bool
@@ -82,8 +81,8 @@ def run(options: FitOptions) -> None:
 
 def _check(options: FitOptions) -> None:
     """An option that would have no effect is an error, not a silence."""
-    if options.map_name != "exponential" and (options.loss is not None or options.at_most_one):
-        raise click.UsageError(f"--loss and --at-most-one belong to the exponential map, got --map {options.map_name}")
+    if options.map_name != "exponential" and options.at_most_one:
+        raise click.UsageError(f"--at-most-one belongs to the exponential map, got --map {options.map_name}")
     if options.map_name in ("temperature", "none") and options.pairs is not None:
         raise click.UsageError(f"--pairs has no meaning for --map {options.map_name}")
     check_engine_options(options.engine, workers=options.workers)
@@ -102,7 +101,7 @@ def calibrate(options: FitOptions) -> Callable[[Array, Array], Any] | None:
         return None
     asked: dict[str, Any] = {} if options.map_name == "temperature" else {"which": options.pairs or "all"}
     if options.map_name == "exponential":
-        asked |= {"loss": options.loss or "squared", "at_most_one": options.at_most_one}
+        asked |= {"at_most_one": options.at_most_one}
     return partial(FITS[options.map_name], **asked)
 
 
@@ -112,7 +111,6 @@ def _fit_in_pieces(options: FitOptions) -> Fitted:
         head=options.head,
         map="none" if options.map_name == "none" else "exponential",
         pairs=options.pairs or "all",
-        loss=options.loss or "squared",
         at_most_one=options.at_most_one,
     )
     with opened_rows([options.table], options.engine, options.workers) as (rows,):
@@ -179,8 +177,7 @@ def _sentences(fitted: Fitted, options: FitOptions) -> str:
     ]
     report = getattr(found.map, "report", None)
     if report is not None:
-        kind = "-mean log-likelihood" if options.loss == "likelihood" else "mean squared error"
-        lines.append(f"{kind} {report.error:.4g}, at most {report.gap:.2g} above the best possible")
+        lines.append(f"mean squared error {report.error:.4g}, at most {report.gap:.2g} above the best possible")
     after = "too few rows" if fitted.after is None else f"{fitted.after:.4f}, cross-fitted in {FOLDS} folds"
     return "\n".join([*lines, f"ECE before {fitted.before:.4f}, after {after}"])
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slova._backend import Array, floating, to_numpy
-from slova.calibration import Map
+from slova.calibration import Calibrator
 from slova.export.contract import OUTPUTS, ExportError
 from slova.scorer import Scorer
 
@@ -108,7 +108,7 @@ class _Moved:
     elementwise: ClassVar[bool] = False
     order_preserving: ClassVar[bool] = False
 
-    def __init__(self, map: Map, share: float) -> None:
+    def __init__(self, map: Calibrator, share: float) -> None:
         self.map, self.share, self.least = map, share, 0.0 if map.order_preserving else 1.0
 
     def __call__(self, log_probs: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from slova._backend import Array, to_numpy
-from slova.calibration import ExponentialCalibration, Map
+from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import check_labels, linear
 from slova.extreme.readout import finish, top
 from slova.heads import NONE
@@ -29,7 +29,7 @@ def fit(
     labels: Tensor,
     *,
     bias: Tensor | None = None,
-    calibrate: Callable[[Array, Array], Map] | None = AT_MOST_ONE,
+    calibrate: Callable[[Array, Array], Calibrator] | None = AT_MOST_ONE,
 ) -> Scorer:
     """A scorer for `extreme.predict` and `extreme.score` from validation features and labels, NONE allowed.
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from slova._backend import Array, floating
-from slova.calibration import ExponentialCalibration, Map
+from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
 from slova.extreme.readout import check, finish
 from slova.scorer import Scorer, check_reject
@@ -62,7 +62,7 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
     return Answer(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
 
 
-def numbers_of(map: Map | None, device: torch.device) -> Tensor:
+def numbers_of(map: Calibrator | None, device: torch.device) -> Tensor:
     """An exponential map as `slova.extreme.kernels.score_rows` wants it (2, terms): its exponents, those after the
     first less the first, above its weights; without a map there are no terms."""
     if map is None:

@@ -58,11 +58,11 @@ class Selection(Sketch):
 
     @classmethod
     def weighted(cls, confidence: Floats, hits: Flags, weight: Floats) -> Self:
-        """Rows that count this often. Whole numbers leave what as many equal rows would; others leave counts in
-        floating point, scaled to the effective number of rows, (sum w)^2 / sum w^2."""
+        """Rows with weights. Whole numbers below a sum of 2^53 count a row that often; others give counts in floating
+        point, scaled to the effective number of rows, (sum w)^2 / sum w^2."""
         some = weight > 0
         confidence, hits, weight = confidence[some], hits[some], weight[some]
-        whole = bool((weight == np.floor(weight)).all())
+        whole = bool((weight == np.floor(weight)).all() and weight.sum() < 2**53)  # beyond, floats are not exact
         weight = weight if whole else weight * (weight.sum() / np.square(weight).sum())
         cell, dtype = np.searchsorted(EDGES, confidence, side="right") - 1, np.int64 if whole else np.float64
         count, of_kind, total = (sums(cell, part, CELLS) for part in (weight, weight * hits, weight * confidence))

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from slova._backend import Array
 from slova._batches import Batch, as_tensors, batches, device_of, evaluation_mode, logits_of
-from slova.calibration.distance import DistanceCalibration, sharpened
+from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import SmallValidationWarning
 from slova.vision.degradations import degraded
 from slova.vision.features import last_layer_per_resolution, record_activations
@@ -35,6 +35,8 @@ __all__ = ["DistanceAware", "FeatureStatistics", "FlipAveraged", "last_layer_per
 CLEAN = 6.0  # how often an image as it is counts, against once degraded; chosen on validation images
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly differ
 ENOUGH = 3  # validation images a channel: with fewer, new images seem further away than those
+
+CALIBRATION = ("positive_weights", "negative_weights", "max_distance")  # buffers, as in `DistanceCalibration`
 
 Degrade = Callable[..., Tensor]  # (images, *, seed) -> images
 
@@ -73,19 +75,19 @@ class FeatureStatistics(NamedTuple):
 class DistanceAware(nn.Module):
     """The network, the homes of its layers by their names, and the map; `forward` gives log-probabilities (N, K)."""
 
-    yes: Tensor
-    no: Tensor
-    reach: Tensor
+    positive_weights: Tensor
+    negative_weights: Tensor
+    max_distance: Tensor
 
     def __init__(self, network: nn.Module, homes: Mapping[str, FeatureStatistics], map: DistanceCalibration) -> None:
         super().__init__()
-        if not homes or len(map.yes) != len(homes) + 1:
-            raise ValueError(f"a map of {len(map.yes) - 1} distances does not fit {len(homes)} layers")
+        if not homes or len(map.positive_weights) != len(homes) + 1:
+            raise ValueError(f"a map of {len(map.positive_weights) - 1} distances does not fit {len(homes)} layers")
         self.network, self.layers = network, tuple(homes)
         for number, home in enumerate(homes.values()):
             self.register_buffer(f"mean{number}", torch.as_tensor(home.mean, dtype=torch.float32))
             self.register_buffer(f"whiten{number}", torch.as_tensor(home.whiten, dtype=torch.float32))
-        for name in ("yes", "no", "reach"):
+        for name in CALIBRATION:
             self.register_buffer(name, torch.as_tensor(getattr(map, name), dtype=torch.float32))
 
     @classmethod
@@ -118,7 +120,7 @@ class DistanceAware(nn.Module):
         logits = np.vstack([as_is.logits, worse.logits])
         distances = np.vstack([_distances(part.channels, homes) for part in (as_is, worse)])
         weight = np.repeat([clean, 1.0], len(labels))
-        map = DistanceCalibration.fit(logits, distances, np.tile(labels, 2), weight=weight)
+        map = DistanceCalibration.fit(logits, np.tile(labels, 2), distances=distances, weight=weight)
         return cls(network, homes, map).to(device_of(network))
 
     @classmethod
@@ -138,7 +140,7 @@ class DistanceAware(nn.Module):
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         with record_activations(self.network, self.layers) as seen:
             logits = logits_of(self.network(*inputs, **named)).float()
-        log_probs: Tensor = sharpened(logits, self._distances(seen), self.yes, self.no, self.reach)
+        log_probs: Tensor = DistanceCalibration.__call__(self, logits, self._distances(seen))  # type: ignore[arg-type]
         return log_probs
 
     def distances(self, *inputs: Any, **named: Any) -> Tensor:
@@ -149,7 +151,7 @@ class DistanceAware(nn.Module):
 
     @property
     def map(self) -> DistanceCalibration:
-        return DistanceCalibration(*(numbers.cpu().numpy() for numbers in (self.yes, self.no, self.reach)))
+        return DistanceCalibration(*(getattr(self, name).cpu().numpy() for name in CALIBRATION))
 
     def get_extra_state(self) -> Tensor:
         """Which layers the numbers are of, as bytes: others could have as many channels."""

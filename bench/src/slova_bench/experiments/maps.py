@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slova._backend import Array
-from slova.calibration import Map
+from slova.calibration import Calibrator
 from slova.calibration.pairs import Pairs
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
+from slova_bench.paper_fit import fit_paper
 from slova_bench.pipeline import Bench, calibration
 from slova_bench.results import Cell, Results, Row
 
@@ -52,14 +53,14 @@ def _cell(method: Method, bench: Bench, seed: int) -> Cell:
 def _has_curve(method: Method) -> bool:
     """Whether its map is a function of one probability, as the class says that fits it."""
     fit = getattr(method.calibrate, "func", method.calibrate)  # of a partial
-    return bool(getattr(getattr(fit, "__self__", None), "elementwise", False))
+    return fit is fit_paper or bool(getattr(getattr(fit, "__self__", None), "elementwise", False))
 
 
-def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Map, Pairs]:
+def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Calibrator, Pairs]:
     """The method's map and the pairs it was fitted to, from the fit itself."""
-    seen: list[tuple[Map, Pairs]] = []
+    seen: list[tuple[Calibrator, Pairs]] = []
 
-    def fit(log_probs: Array, labels: Array) -> Map:
+    def fit(log_probs: Array, labels: Array) -> Calibrator:
         assert method.calibrate is not None
         fitted = method.calibrate(log_probs, labels)
         seen.append((fitted, Pairs.of(log_probs, labels)))
@@ -69,7 +70,7 @@ def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Map, Pairs]:
     return seen[0]
 
 
-def _observed(cell: Cell, pairs: Pairs, fitted: Map) -> Iterator[Row]:
+def _observed(cell: Cell, pairs: Pairs, fitted: Calibrator) -> Iterator[Row]:
     """Windows of the fit's own moving averages, and the map there."""
     probability, share = pairs.averages()
     found = {float(f"{p:.8g}"): hits for p, hits in zip(probability, share, strict=True)}  # levels as a file keeps them
@@ -85,7 +86,7 @@ def _spread(levels: NDArray[np.float64]) -> list[float]:
     return [float(levels[place]) for place in sorted(nearest)]
 
 
-def _curve(cell: Cell, levels: Sequence[float], fitted: Map) -> list[Row]:
+def _curve(cell: Cell, levels: Sequence[float], fitted: Calibrator) -> list[Row]:
     values = np.exp(fitted(np.log(levels)))
     return [Row.of(cell._replace(level=p), "calibrated", c) for p, c in zip(levels, values, strict=True)]
 

@@ -1,0 +1,46 @@
+"""Every calibrator by the word that names it in Python, on the command line and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from slova.calibration.affine import AffineCalibration
+from slova.calibration.beta import BetaCalibration
+from slova.calibration.calibrator import Calibrator
+from slova.calibration.distance import DistanceCalibration
+from slova.calibration.exponential import ExponentialCalibration
+from slova.calibration.histogram import HistogramBinning
+from slova.calibration.isotonic import IsotonicCalibration
+from slova.calibration.temperature import TemperatureScaling
+
+__all__ = ["CALIBRATORS", "Fit", "resolve"]
+
+Fit = Callable[..., Calibrator]  # (log_probs, labels, *, weight=None)
+
+CALIBRATORS: dict[str, type[Any]] = {
+    kind.name: kind
+    for kind in (
+        ExponentialCalibration,
+        TemperatureScaling,
+        BetaCalibration,
+        IsotonicCalibration,
+        HistogramBinning,
+        AffineCalibration,
+        DistanceCalibration,
+    )
+}
+
+
+def resolve(calibration: str | type[Any] | Fit | None) -> Fit | None:
+    """The fit function of a word, a calibrator class or a fit function; None for None."""
+    if isinstance(calibration, str):
+        words = [name for name, kind in CALIBRATORS.items() if kind.takes == "log_probs"]
+        if calibration not in words:
+            raise ValueError(f"calibration must be one of {', '.join(words)}, got {calibration!r}")
+        calibration = CALIBRATORS[calibration]
+    if isinstance(calibration, type) and hasattr(calibration, "fit"):
+        return calibration.fit  # type: ignore[no-any-return]
+    if isinstance(calibration, type | Calibrator) or not (calibration is None or callable(calibration)):
+        raise TypeError(f"calibration must be a word, a calibrator class, a fit function or None, got {calibration!r}")
+    return calibration
