@@ -35,29 +35,29 @@ from slova._backend import Array
 from slova.calibration import ExponentialCalibration
 from slova.metrics import auroc, ece, nll
 from slova.vision.outliers import (
-    KINDS,
     MIX,
-    Kind,
-    averaged,
-    drawn_from,
-    enlarged,
+    OUTLIERS,
+    Outlier,
+    add_outliers,
+    average,
+    collage,
     low_pass,
-    pasted,
-    shuffled,
-    with_outliers,
+    sample_from,
+    shuffle_patches,
+    zoom,
 )
 
-VIRTUAL = (averaged, shuffled, enlarged, pasted)
-MIXES: dict[str, tuple[tuple[Kind, ...], float]] = {
+VIRTUAL = (average, shuffle_patches, zoom, collage)
+MIXES: dict[str, tuple[tuple[Outlier, ...], float]] = {
     "plain": ((), 0.0),
     "mix": (MIX, 0.5),
-    "all": (KINDS, 0.5),
-    "all, twice as many": (KINDS, 1.0),
+    "all": (OUTLIERS, 0.5),
+    "all, twice as many": (OUTLIERS, 1.0),
     "low_pass": ((low_pass,), 0.5),
     "virtual": (VIRTUAL, 0.5),
     "low_pass and virtual": ((low_pass, *VIRTUAL), 0.5),
     "half low_pass, half virtual": ((low_pass,) * len(VIRTUAL) + VIRTUAL, 0.5),
-    **{f"without_{kind.__name__}": (tuple(k for k in KINDS if k is not kind), 0.5) for kind in MIX},
+    **{f"without_{kind.__name__}": (tuple(k for k in OUTLIERS if k is not kind), 0.5) for kind in MIX},
     "exposed": ((), 0.5),
     "mix and exposed": (MIX, 0.5),
 }
@@ -74,13 +74,13 @@ class Loss:
         kinds, share = MIXES[self.mix]
         if "exposed" in self.mix:
             kinds = (*kinds, *[foreign(images.device)] * max(1, len(kinds)))
-        images, labels = with_outliers(images, labels, share=share, kinds=kinds)
+        images, labels = add_outliers(images, labels, share=share, kinds=kinds)
         return ova_loss(network(images), labels)
 
 
 @cache
-def foreign(device: torch.device) -> Kind:
-    return drawn_from(data.load("cifar100-train").images.to(device))
+def foreign(device: torch.device) -> Outlier:
+    return sample_from(data.load("cifar100-train").images.to(device))
 
 
 def main() -> None:
@@ -135,7 +135,7 @@ def outliers(images: Tensor) -> dict[str, Tensor]:
     """Four kinds that are in no mix, and those that are, made from validation images."""
     generator = Generator().manual_seed(1)
     with seeded(torch.device("cpu"), 7):
-        own = {kind.__name__: kind(images) for kind in KINDS}
+        own = {kind.__name__: kind(images) for kind in OUTLIERS}
     unseen = {"gratings": gratings(generator), "discs": discs(generator), "digits": digits(generator)}
     return {**unseen, "means of two": (images + images.flip(0)) / 2, **own}
 

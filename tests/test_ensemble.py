@@ -1,4 +1,4 @@
-"""Networks that answer as one: their mean, calibrated, saved and exported like any network."""
+"""An ensemble is the mean of its members, calibrated, saved and exported like any network."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from slova_bench.methods import find
 from torch import nn
 
 import slova
-from slova.vision.distance_aware import DistanceAware
+from slova.vision import DistanceAware
 
 CLASSES = 3
 
@@ -39,7 +39,7 @@ def ensemble():
     return slova.Ensemble(layer(seed) for seed in range(3))
 
 
-def test_it_says_the_mean_of_its_members(ensemble):
+def test_its_output_is_the_mean_of_its_members(ensemble):
     points, _ = inputs()
     wanted = sum(member(points) for member in ensemble.members) / 3
     torch.testing.assert_close(ensemble(points), wanted)
@@ -58,15 +58,15 @@ def test_no_members_and_members_of_other_classes_are_refused(ensemble):
     with pytest.raises(ValueError, match="at least one network"):
         slova.Ensemble([])
     other = slova.Ensemble([*ensemble.members, nn.Linear(CLASSES, 4)])
-    with pytest.raises(ValueError, match="the same classes, got 3, 3, 3, 4"):
+    with pytest.raises(ValueError, match="the same number of classes, got 3, 3, 3, 4"):
         other(torch.zeros(5, CLASSES))
 
 
 def test_one_network_is_not_taken_for_its_layers_and_members_are_networks():
-    with pytest.raises(TypeError, match="wants a list of networks, got one Sequential"):
+    with pytest.raises(TypeError, match="must be a list of networks, got one Sequential"):
         slova.Ensemble(nn.Sequential(layer(0), layer(1)))
     for wrong in (None, "network.pt", torch.sigmoid):
-        with pytest.raises(TypeError, match=f"want to be of torch.nn.Module, got {type(wrong).__name__}"):
+        with pytest.raises(TypeError, match=f"must be torch.nn.Module, got {type(wrong).__name__}"):
             slova.Ensemble([layer(0), wrong])
     assert len(slova.Ensemble(nn.ModuleList([layer(0), layer(1)])).members) == 2
 
@@ -93,7 +93,7 @@ def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_pa
     assert classifier.export(tmp_path / "model.onnx", points).confidence < 1e-5
 
 
-def test_of_tempered_networks_it_is_the_ensemble_of_the_comparison():
+def test_of_distance_aware_networks_it_is_the_ensemble_of_the_benchmark():
     images = torch.rand(90, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(90) % CLASSES
     members = [DistanceAware.fit(image_network(seed), (images, labels)) for seed in range(2)]

@@ -94,7 +94,7 @@ def test_the_gradients_of_no_rows_are_zero_as_in_the_dense_form():
 
 
 @pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2)])
-def test_only_the_gradients_that_are_wanted_are_found(wanted):
+def test_only_the_gradients_that_are_needed_are_computed(wanted):
     *parts, labels = layer_of(9)
     for number in wanted:
         parts[number].requires_grad_()
@@ -187,15 +187,15 @@ def test_scores_are_the_first_three_of_a_prediction(kind, dtype):
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_a_scorer_that_wants_the_whole_row_is_refused():
+def test_a_scorer_that_needs_the_whole_row_is_refused():
     features, matrix, bias, _ = layer_of(4)
     whole = [Scorer(classes=83, head=read_softmax), Scorer(classes=83, map=TemperatureScaling(1.5))]
     for scorer in whole:
-        with pytest.raises(ValueError, match="SLOVA head and a map of one probability"):
+        with pytest.raises(ValueError, match="SLOVA head and an elementwise calibrator"):
             extreme.predict(scorer, features, matrix, bias=bias)
-    with pytest.raises(ValueError, match="knows 5 classes, and here are 83"):
+    with pytest.raises(ValueError, match="has 5 classes, the matrix has 83"):
         extreme.predict(Scorer(classes=5), features, matrix, bias=bias)
-    with pytest.raises(ValueError, match="knows 5 classes, and here are 3"):
+    with pytest.raises(ValueError, match="has 5 classes, the matrix has 3"):
         extreme.score(Scorer(classes=5), np.zeros((2, 3)))
     beta = Scorer(classes=83, map=BetaCalibration.fit(np.log([[0.2], [0.5], [0.9]]), np.array([-1, 0, 0])))
     assert extreme.predict(beta, features, matrix, bias=bias).confidence.shape == (4,)
@@ -240,7 +240,7 @@ def test_a_fit_is_that_of_the_top_classes():
         ({"reduction": "max"}, ValueError, "reduction must be 'mean', 'sum' or 'none', got 'max'"),
     ],
 )
-def test_errors_name_what_came_and_what_was_wanted(change, error, message):
+def test_errors_name_what_was_given_and_what_is_expected(change, error, message):
     features, matrix, bias, labels = layer_of(4)
     given = {"features": features, "matrix": matrix, "labels": labels, "bias": bias} | change
     with pytest.raises(error, match=message):

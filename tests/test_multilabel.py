@@ -92,7 +92,7 @@ def test_the_threshold_keeps_its_promise_on_new_rows():
     answered = answers.confidence >= fitted.threshold(risk=0.2)
     assert answered.mean() > 0.1
     assert subset_accuracy(answers.sets[answered], targets[answered]) > 0.8
-    with pytest.raises(ValueError, match="knows no threshold"):
+    with pytest.raises(ValueError, match="threshold requires a scorer"):
         SetScorer().threshold(risk=0.2)
 
 
@@ -111,7 +111,7 @@ def test_a_map_of_whole_rows_is_refused_because_a_set_has_one_probability():
         lambda: SetScorer.fit(*dependent(500), calibrate=lambda log_probs, labels: TemperatureScaling(2.0)),
         lambda: SetScorer(map=TemperatureScaling(2.0)),
     ):
-        with pytest.raises(ValueError, match="TemperatureScaling maps the probabilities of a row together"):
+        with pytest.raises(ValueError, match="TemperatureScaling calibrates whole rows"):
             call()
 
 
@@ -173,11 +173,11 @@ def test_the_nll_of_sets_is_the_training_loss():
         (lambda: SetScorer.fit(np.zeros((3, 2)), np.zeros((3, 4))), r"targets \(3, 4\) do not match logits \(3, 2\)"),
         (lambda: set_nll(np.zeros((3, 2)), np.full((3, 2), 2)), "targets must be zeros and ones, got values from 2"),
         (lambda: hamming(np.zeros((3, 2)), np.zeros((2, 2))), r"sets \(3, 2\) do not match targets \(2, 2\)"),
-        (lambda: subset_accuracy(np.zeros(3), np.zeros(3)), r"sets want shape \(N, K\)"),
+        (lambda: subset_accuracy(np.zeros(3), np.zeros(3)), r"sets must have shape \(N, K\)"),
         (lambda: set_ece(np.zeros(2), np.zeros((3, 2)), np.zeros((3, 2))), r"confidence \(2,\) does not match sets"),
-        (lambda: LabelCalibration([1.0, 0.0], [0.0, 0.0]), "a positive scale and a finite offset a label"),
-        (lambda: LabelCalibration([np.inf], [0.0]), "a positive scale and a finite offset a label"),
-        (lambda: LabelCalibration([1.0], [0.0])(np.zeros((3, 2))), "do not have the 1 labels of this map"),
+        (lambda: LabelCalibration([1.0, 0.0], [0.0, 0.0]), "scale must be positive and offset finite"),
+        (lambda: LabelCalibration([np.inf], [0.0]), "scale must be positive and offset finite"),
+        (lambda: LabelCalibration([1.0], [0.0])(np.zeros((3, 2))), "do not have the 1 calibrated labels"),
     ],
 )
 def test_what_does_not_fit_is_an_error_that_says_so(call, message):

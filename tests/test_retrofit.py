@@ -53,7 +53,7 @@ def test_torch_and_numpy_agree_and_gradients_are_finite():
 
 
 def test_one_class_has_no_odds():
-    with pytest.raises(ValueError, match=r"at least two classes, got logits of shape \(3, 1\)"):
+    with pytest.raises(ValueError, match=r"at least two classes, got shape \(3, 1\)"):
         log_odds(np.zeros((3, 1)))
 
 
@@ -119,7 +119,7 @@ def test_features_are_what_the_last_layer_is_given_and_modes_come_back():
 
 
 def test_a_layer_that_is_never_passed_is_an_error():
-    with pytest.raises(ValueError, match="passed 0 times in 4 batches"):
+    with pytest.raises(ValueError, match="got 0 runs in 4 batches"):
         features_of(nn.Linear(5, 3), nn.Linear(5, 3), blobs())
 
 
@@ -145,7 +145,10 @@ def test_none_rows_teach_the_new_layer_to_say_none():
 
 @pytest.mark.parametrize(
     ("last", "shape", "message"),
-    [(nn.Linear(5, 3, bias=False), (4, 5), "has no bias"), (nn.Linear(5, 3), (4, 6), r"\(4, 6\) are not \(4, 5\)")],
+    [
+        (nn.Linear(5, 3, bias=False), (4, 5), "must have a bias"),
+        (nn.Linear(5, 3), (4, 6), r"\(4, 6\) must have shape \(4, 5\)"),
+    ],
 )
 def test_what_cannot_be_refitted_is_an_error(last, shape, message):
     with pytest.raises(ValueError, match=message):
@@ -161,8 +164,8 @@ def rows_with(value, count=900):
 @pytest.mark.parametrize(
     ("given", "decay", "message"),
     [
-        (rows_with(float("nan")), 1e-3, "finite, and 2 of 900 rows hold NaN or infinity"),
-        (rows_with(float("inf")), 1e-3, "finite, and 2 of 900 rows hold NaN or infinity"),
+        (rows_with(float("nan")), 1e-3, "finite, but 2 of 900 rows have NaN or infinity"),
+        (rows_with(float("inf")), 1e-3, "finite, but 2 of 900 rows have NaN or infinity"),
         (blobs(), -1.0, "decay must be finite and not negative, got -1.0"),
         (blobs(), float("nan"), "decay must be finite and not negative, got nan"),
         (rows_with(0.0, count=0), 1e-3, r"at least one row, got \(0,\)"),
@@ -203,7 +206,7 @@ def test_a_layer_that_stopped_before_its_minimum_is_warned_of(separable):
     last = nn.Linear(20, 3)
     refit(last, features, labels)  # warnings are errors here
     for given, decay in ((features, 0.0), (features * 100, 1e-3)):
-        with pytest.warns(NotConvergedWarning, match="scale the features, .* or raise the decay"):
+        with pytest.warns(NotConvergedWarning, match="scale the features .* or raise the decay"):
             refit(last, given, labels, decay=decay)
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from slova.classifier import Classifier
     from slova.ensemble import Ensemble
     from slova.losses import init_bias, multilabel_loss, ova_loss
-    from slova.vision.outliers import with_outliers
+    from slova.vision.outliers import add_outliers
 
 __all__ = [
     "NONE",
@@ -60,6 +60,7 @@ __all__ = [
     "Readout",
     "Scorer",
     "TemperatureScaling",
+    "add_outliers",
     "complete",
     "cross_fit",
     "init_bias",
@@ -75,7 +76,6 @@ __all__ = [
     "read_slova",
     "read_softmax",
     "top_slova",
-    "with_outliers",
 ]
 
 __version__ = "0.1.0"
@@ -90,7 +90,7 @@ TORCH = {
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",
     "ova_loss": "slova.losses",
-    "with_outliers": "slova.vision.outliers",
+    "add_outliers": "slova.vision.outliers",
 }
 MODULES = ("export", "extreme", "multilabel", "retrofit", "vision")
 

@@ -1,12 +1,12 @@
-"""Several networks that answer as one.
+"""Ensembles: the mean of the outputs of several networks::
 
-    network = Ensemble(networks)                                          one-vs-all: their mean logits, read out as one
+    network = Ensemble(networks)                                               # one-vs-all: the mean of the logits
     classifier = slova.Classifier.fit(network, validation)
 
-    network = Ensemble(DistanceAware.fit(one, validation) for one in networks)                  each calibrated by distance
+    network = Ensemble(DistanceAware.fit(member, validation) for member in networks)     # each is distance-aware
     classifier = slova.Classifier.fit(network, validation, head=slova.read_softmax, calibrate=TemperatureScaling.fit)
 
-The mean of log-probabilities is less sure than its members, hence the temperature.
+The mean of log-probabilities is underconfident, hence the temperature.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(nn.Module):
-    """The mean of what its members say of the same inputs, logits or log-probabilities (N, K), half precision raised to
-    float32."""
+    """A network whose output is the mean of the outputs of its members, logits or log-probabilities (N, K).
+
+    Half precision is converted to float32.
+    """
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(_checked(members))
+        self.members = nn.ModuleList(_check_members(members))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        said = [floating(logits_of(member(*inputs, **named)), "logits")[0] for member in self.members]
-        classes = [logits.shape[-1] for logits in said]
+        logits = [floating(logits_of(member(*inputs, **named)), "logits")[0] for member in self.members]
+        classes = [output.shape[-1] for output in logits]
         if len(set(classes)) > 1:
-            raise ValueError(f"the members of an ensemble want the same classes, got {', '.join(map(str, classes))}")
-        return torch.stack(said).mean(0)
+            raise ValueError(f"members must have the same number of classes, got {', '.join(map(str, classes))}")
+        return torch.stack(logits).mean(0)
 
 
-def _checked(members: Iterable[nn.Module]) -> list[nn.Module]:
-    is_network = isinstance(members, nn.Module) and not isinstance(members, nn.ModuleList)
-    if is_network:  # which may be iterable, over its layers
-        raise TypeError(f"an ensemble wants a list of networks, got one {type(members).__name__}")
+def _check_members(members: Iterable[nn.Module]) -> list[nn.Module]:
+    if isinstance(members, nn.Module) and not isinstance(members, nn.ModuleList):  # may be iterable, over its layers
+        raise TypeError(f"members must be a list of networks, got one {type(members).__name__}")
     found = list(members)
     if not found:
-        raise ValueError("an ensemble wants at least one network")
+        raise ValueError("an ensemble must have at least one network")
     wrong = [type(member).__name__ for member in found if not isinstance(member, nn.Module)]
     if wrong:
-        raise TypeError(f"the members of an ensemble want to be of torch.nn.Module, got {', '.join(wrong)}")
+        raise TypeError(f"the members of an ensemble must be torch.nn.Module, got {', '.join(wrong)}")
     return found

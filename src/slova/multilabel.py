@@ -1,9 +1,10 @@
-"""Several labels at a time: the likeliest set of labels, and the probability that it is exactly right (Remark 3.1).
+"""Multilabel classification: the most probable set of labels, and the probability that it is exactly right (Remark
+3.1).
 
-logits (N, K), one yes/no answer a label, and targets (N, K) of zeros and ones. The likeliest set is {k: p_k >= 1/2}, a
-row of booleans, and P(exactly this set) = prod_k max(p_k, 1 - p_k), as if labels were independent given the input. They
-are not, so the probability of the set is calibrated on validation data, by a sum of powers, as for one label. Before
-that each label can be calibrated by itself, by a scale and an offset of its own, which moves the sets as well.
+Logits are (N, K), one binary decision per label, and targets (N, K) are zeros and ones. The most probable set is
+{k: p_k >= 1/2}, a row of booleans, and P(exactly this set) = prod_k max(p_k, 1 - p_k) if labels are independent given
+the input. As they are not, this probability is calibrated on validation data. Each label can be calibrated first, by a
+scale and an offset, which also changes the sets::
 
     scorer = SetScorer.fit(validation_logits, validation_targets)
     sets, confidence, probs = scorer.predict(logits)
@@ -31,14 +32,14 @@ from slova.thresholds import threshold_for
 
 __all__ = ["LabelCalibration", "SetPrediction", "SetScorer", "hamming", "set_ece", "set_nll", "subset_accuracy"]
 
-RARE = 10  # rows with, or without, a label below which it takes the map that all labels have in common
+RARE = 10  # a label with fewer positive or negative rows uses the calibration shared by all labels
 
 Bools = NDArray[np.bool_]
 
 
 class SetPrediction(NamedTuple):
-    """The likeliest set of labels (N, K) as booleans, the calibrated probability that it is exactly right (N,), and
-    that each label is in it (N, K)."""
+    """The most probable sets (N, K) as booleans, the calibrated probability that each is exactly right (N,), and the
+    probability of each label (N, K)."""
 
     sets: Array
     confidence: Array
@@ -47,7 +48,7 @@ class SetPrediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelCalibration:
-    """f_k -> scale_k f_k + offset_k: every label by itself."""
+    """An affine map of the logits of each label: f_k -> scale_k f_k + offset_k."""
 
     scale: Array
     offset: Array
@@ -55,21 +56,21 @@ class LabelCalibration:
     def __post_init__(self) -> None:
         scale, offset = np.asarray(self.scale, np.float64), np.asarray(self.offset, np.float64)
         if scale.ndim != 1 or scale.shape != offset.shape or not ((scale > 0) & np.isfinite(scale + offset)).all():
-            raise ValueError(f"wanted a positive scale and a finite offset a label, got {self.scale} and {self.offset}")
+            raise ValueError(f"scale must be positive and offset finite, got {self.scale} and {self.offset}")
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "offset", offset)
 
     def __call__(self, logits: Array) -> Array:
         logits, ops = floating(logits, "logits")
         if logits.shape[-1] != len(self.scale):
-            raise ValueError(f"logits {tuple(logits.shape)} do not have the {len(self.scale)} labels of this map")
+            raise ValueError(f"logits {tuple(logits.shape)} do not have the {len(self.scale)} calibrated labels")
         return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
 
     @classmethod
     def fit(cls, logits: Array, targets: Array) -> LabelCalibration:
-        """K logistic regressions of one variable. A label that fewer than 10 rows have, or lack, takes the scale and
-        offset that are best for all labels together."""
-        logits, wanted = _checked(logits, targets)
+        """Fit K logistic regressions of one variable. A label with fewer than 10 positive or negative rows uses the
+        scale and offset that are fitted on all labels together."""
+        logits, wanted = _check_targets(logits, targets)
         common = _affine(logits.ravel(), wanted.ravel())
         count = wanted.sum(axis=0)
         known = np.minimum(count, len(wanted) - count) >= RARE
@@ -83,8 +84,8 @@ VALUES: dict[str, type] = {**CALIBRATORS, "LabelCalibration": LabelCalibration, 
 
 @dataclass(frozen=True, kw_only=True)
 class SetScorer:
-    """How many labels there are (None: any number), what calibrates them and their set, and what the validation set
-    looked like. The map of a set sees one probability a row, so it has to be elementwise."""
+    """A calibrated model of sets of labels: the number of labels (None: any), the calibrations of labels and of sets,
+    and the validation results. The calibrator of sets gets one probability per row, so it must be elementwise."""
 
     labels: int | None = None
     before: LabelCalibration | None = None
@@ -94,8 +95,8 @@ class SetScorer:
     def __post_init__(self) -> None:
         if self.map is not None and not self.map.elementwise:
             raise ValueError(
-                f"{type(self.map).__name__} maps the probabilities of a row together, and a set has only one: "
-                "wanted an elementwise map, such as ExponentialCalibration or BetaCalibration"
+                f"{type(self.map).__name__} calibrates whole rows, but a set has one probability: the calibrator "
+                "must be elementwise, such as ExponentialCalibration or BetaCalibration"
             )
 
     @classmethod
@@ -111,7 +112,7 @@ class SetScorer:
         calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map
         of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not; None leaves
         it."""
-        logits, wanted = _checked(logits, targets)
+        logits, wanted = _check_targets(logits, targets)
         scorer = cls(labels=wanted.shape[1], before=LabelCalibration.fit(logits, targets) if by_label else None)
         moved = scorer.logits(logits)
         right = ((moved >= 0) == wanted).all(axis=1)
@@ -121,14 +122,14 @@ class SetScorer:
         return replace(scorer, map=fitted, validation=Selection.histogram(confidence, right))
 
     def logits(self, logits: Array) -> Array:
-        """One-vs-all logits, calibrated label by label: `set_nll` of them is the loss of the labels together."""
+        """One-vs-all logits after the calibration of each label."""
         logits, _ = floating(logits, "logits")
         if self.labels not in (None, logits.shape[-1]):
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.labels} labels of this scorer")
         return logits if self.before is None else self.before(logits)
 
     def predict(self, logits: Array) -> SetPrediction:
-        """The set of each row and what there is to say of it."""
+        """The most probable set of each row, its calibrated probability, and the probability of each label."""
         moved = self.logits(logits)
         ops = floating(moved, "logits")[1]
         whole = log_multilabel(moved)[..., None]
@@ -138,10 +139,12 @@ class SetScorer:
     def threshold(
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
-        """The least confidence at which a promised share of sets is exactly right, by the validation set: see
-        `slova.thresholds.threshold_for`. With `by_label` the sets themselves were fitted to it, which no bound covers."""
+        """The smallest confidence to answer with for a given risk or coverage, see `slova.thresholds.threshold_for`.
+
+        With `by_label` the sets themselves were fitted on the validation set, which the guarantee does not cover.
+        """
         if self.validation is None:
-            raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
+            raise ValueError("threshold requires a scorer that was fitted on a validation set")
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
 
     def save(self, path: str | Path) -> None:
@@ -160,7 +163,7 @@ def subset_accuracy(sets: Array, targets: Array) -> float:
 
 
 def hamming(sets: Array, targets: Array) -> float:
-    """The share of all N K answers that are wrong."""
+    """The share of wrong labels among all N K labels."""
     return float((_matching(sets, targets) != _bools(targets, "targets")).mean())
 
 
@@ -175,16 +178,16 @@ def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -
 
 def set_nll(logits: Array, targets: Array) -> float:
     """Mean of -log P(exactly the labels that are true), the value of `multilabel_loss`."""
-    logits, wanted = _checked(logits, targets)
+    logits, wanted = _check_targets(logits, targets)
     return float(-log_ova(np.where(wanted, logits, -logits).astype(np.float64)).sum(axis=1).mean())
 
 
 def _affine(logits: Array, wanted: Bools) -> AffineCalibration:
-    """One yes/no answer is a one-vs-all problem of one class."""
+    """One label is a one-vs-all problem with one class."""
     return AffineCalibration.fit(logits[:, None], np.where(wanted, 0, NONE))
 
 
-def _checked(logits: Array, targets: Array) -> tuple[Array, Bools]:
+def _check_targets(logits: Array, targets: Array) -> tuple[Array, Bools]:
     logits, wanted = floating(to_numpy(logits), "logits")[0], _bools(targets, "targets")
     if logits.shape != wanted.shape:
         raise ValueError(f"targets {wanted.shape} do not match logits {logits.shape}")
@@ -201,7 +204,7 @@ def _matching(sets: Array, targets: Array) -> Bools:
 def _bools(values: Array, name: str) -> Bools:
     array = to_numpy(values)
     if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} want shape (N, K) with at least one row and one label, got {array.shape}")
+        raise ValueError(f"{name} must have shape (N, K) with at least one row and one label, got {array.shape}")
     if not np.isin(array, (0, 1)).all():
         raise ValueError(f"{name} must be zeros and ones, got values from {array.min()} to {array.max()}")
     return np.asarray(array, bool)

@@ -1,12 +1,12 @@
-"""A softmax network as a one-vs-all one: without training data, or with a new last layer.
+"""Conversion of a softmax network to a one-vs-all network, without training data or with a new last layer.
 
-Softmax says nothing about the level of a row of logits (..., K): f and f + c give the same probabilities. `log_odds`
-replaces it by the one level at which each sigmoid says what softmax said of its class; a scale and an offset fitted on
-validation data then turn K shares of one into K answers of their own:
+Softmax does not determine the level of a row of logits (..., K): f and f + c have the same probabilities. `log_odds`
+chooses the level at which the sigmoid of each logit is the softmax probability of its class. A scale and an offset that
+are fitted on validation data then make the K probabilities independent of each other::
 
     slova.Classifier.fit(OneVsAll(network), validation, rescale=True)
 
-With training data at hand the last layer can be fitted anew, one-vs-all, on features (N, D) that stay as they are:
+If training data are available, the last layer can be fitted again, one-vs-all, on fixed features (N, D)::
 
     network.fc = refit(network.fc, *features_of(network, network.fc, training))
     slova.Classifier.fit(network, validation)
@@ -30,21 +30,21 @@ __all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"
 
 
 class NotConvergedWarning(UserWarning):
-    """The steps of `refit` ended before the minimum, so the layer depends on where it started."""
+    """`refit` stopped before the minimum, so that its result depends on the initial layer."""
 
 
 def log_odds(logits: Array) -> Array:
     """log p_k / (1 - p_k) = f_k - log sum_{j != k} e^f_j for p = softmax(f): one-vs-all logits whose sigmoids are p.
 
-    A shift of a row changes nothing, so log-probabilities serve as logits. For two classes this is temperature scaling
-    by another name; from three on, a scale below one raises the small ones, and "several" and "none" become possible.
+    Adding a constant to a row changes nothing, so log-probabilities can be used as logits. Scaling the result is
+    temperature scaling for two classes; for more classes a scale below one increases P(none) and P(several).
 
     >>> log_odds(torch.tensor([0.5, 0.25, 0.25]).log()).sigmoid()
     tensor([0.5000, 0.2500, 0.2500])
     """
     logits, ops = floating(logits, "logits")
     if logits.shape[-1] < 2:
-        raise ValueError(f"odds want at least two classes, got logits of shape {tuple(logits.shape)}")
+        raise ValueError(f"logits must have at least two classes, got shape {tuple(logits.shape)}")
     top, index = ops.top(logits)
     shifted = ops.minus(logits, top)
     rivals = ops.put(shifted, index, ops.full(top, -float("inf")))
@@ -54,7 +54,7 @@ def log_odds(logits: Array) -> Array:
 
 
 class OneVsAll(nn.Module):
-    """The network with `log_odds` of its logits in place of them: it trains, saves and exports like any other."""
+    """A network whose outputs are the `log_odds` of the logits of another network."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
@@ -66,12 +66,14 @@ class OneVsAll(nn.Module):
 
 
 def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size: int = 256) -> tuple[Tensor, Tensor]:
-    """What goes into the network's `last` layer (N, D), and the labels (N,), on the host; the source as for
-    `Classifier.fit`."""
+    """The inputs (N, D) of the `last` layer of a network and the labels (N,), on the host.
+
+    `source` is as for `Classifier.fit`.
+    """
     given = as_tensors(source, network)
     seen: list[Tensor] = []
     labels: list[Tensor] = []
-    hook = last.register_forward_pre_hook(lambda _, given: seen.append(given[0].float().cpu()))
+    hook = last.register_forward_pre_hook(lambda _, args: seen.append(args[0].float().cpu()))
     try:
         with evaluation_mode(network):
             for (inputs, named), truth in batches(given, batch_size, last.weight.device, labelled=True):
@@ -80,22 +82,22 @@ def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size:
     finally:
         hook.remove()
     if len(seen) != len(labels) or not seen:
-        raise ValueError(f"the layer {last} was passed {len(seen)} times in {len(labels)} batches; once each is wanted")
+        raise ValueError(f"the layer {last} must run once per batch, got {len(seen)} runs in {len(labels)} batches")
     return torch.cat(seen), torch.cat(labels)
 
 
 def refit(last: nn.Linear, features: Array, labels: Array, *, decay: float = 1e-3, steps: int = 100) -> nn.Linear:
-    """A layer like `last` of least mean `ova_loss` plus decay / 2 |weight|^2, found from `last` by L-BFGS.
+    """A layer like `last` that minimises the mean `ova_loss` plus decay / 2 |weight|^2, by L-BFGS starting from `last`.
 
-    K logistic regressions: a convex problem, so where the steps suffice neither the start nor a seed decides the
-    answer; where they do not there is a warning. NONE labels allowed.
+    The problem is convex (K logistic regressions), so the result does not depend on the start. A `NotConvergedWarning`
+    is issued if `steps` are not enough. Labels may be NONE.
     """
     if last.bias is None:
-        raise ValueError(f"{last} has no bias, and the level of one-vs-all logits wants one")
+        raise ValueError(f"{last} must have a bias, which sets the level of one-vs-all logits")
     if not 0 <= decay < math.inf:
         raise ValueError(f"decay must be finite and not negative, got {decay}")
     layer = copy.deepcopy(last).cpu().double().requires_grad_(True)
-    inputs, labels = _checked(layer, features, labels)
+    inputs, labels = _check_features(layer, features, labels)
     optimiser = torch.optim.LBFGS(
         layer.parameters(), max_iter=steps, tolerance_grad=1e-6, tolerance_change=1e-12, line_search_fn="strong_wolfe"
     )
@@ -110,32 +112,32 @@ def refit(last: nn.Linear, features: Array, labels: Array, *, decay: float = 1e-
     loss = float(closure().detach())  # the line search may have ended elsewhere
     if not _slope(layer) <= loss:
         warnings.warn(
-            f"within {steps} steps the layer did not come near its minimum: scale the features, to a standard "
-            "deviation of about one, or raise the decay",
+            f"the layer did not converge within {steps} steps: scale the features to a standard deviation of "
+            "about one, or raise the decay",
             NotConvergedWarning,
             stacklevel=2,
         )
     return layer.to(last.weight)
 
 
-def _checked(layer: nn.Linear, features: Array, labels: Array) -> tuple[Tensor, Tensor]:
-    """On the host and in the precision of the layer there."""
+def _check_features(layer: nn.Linear, features: Array, labels: Array) -> tuple[Tensor, Tensor]:
+    """Features and labels on the host, in the precision of the layer."""
     features, labels = as_tensors((features, labels), layer)
     if not (isinstance(features, Tensor) and isinstance(labels, Tensor)):
         kinds = f"{type(features).__name__} and {type(labels).__name__}"
-        raise TypeError(f"features and labels want to be tensors or numpy arrays, got {kinds}")
+        raise TypeError(f"features and labels must be tensors or numpy arrays, got {kinds}")
     if labels.ndim != 1 or not len(labels):
-        raise ValueError(f"labels want shape (N,) with at least one row, got {tuple(labels.shape)}")
+        raise ValueError(f"labels must have shape (N,) with at least one row, got {tuple(labels.shape)}")
     if features.shape != (len(labels), layer.in_features):
-        raise ValueError(f"features {tuple(features.shape)} are not ({len(labels)}, {layer.in_features})")
+        raise ValueError(f"features {tuple(features.shape)} must have shape ({len(labels)}, {layer.in_features})")
     features = features.detach().to(layer.weight)
     wrong = int((~features.isfinite()).any(1).sum())
     if wrong:
-        raise ValueError(f"features must be finite, and {wrong} of {len(features)} rows hold NaN or infinity")
+        raise ValueError(f"features must be finite, but {wrong} of {len(features)} rows have NaN or infinity")
     return features, labels.cpu()
 
 
 def _slope(layer: nn.Linear) -> float:
-    """By how much the loss would change, were the weights to change by their own size along the gradient: next to
-    nothing at a minimum, and the same however the features are scaled."""
+    """The first-order change of the loss if the weights move by their own norm along the gradient: zero at a minimum,
+    and invariant to the scale of the features."""
     return sum(float(part.grad.norm() * part.detach().norm()) for part in layer.parameters() if part.grad is not None)

@@ -1,4 +1,4 @@
-"""A network tempered by distance: its parts are what they say, it is less sure of what is far away, and it travels."""
+"""A distance-aware network: confidence decreases with distance, and it saves, loads and exports like any network."""
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ import slova
 from slova.calibration import DistanceCalibration
 from slova.heads import log_softmax, read_softmax
 from slova.metrics import ece
-from slova.vision.distance_aware import DistanceAware, FeatureStatistics, FlipAveraged, last_layer_per_resolution
+from slova.vision import DistanceAware, FeatureStatistics, FlipAveraged, last_layer_per_resolution
 
 CLASSES = 4
 
@@ -46,7 +46,7 @@ def network():
 
 
 @pytest.fixture(scope="module")
-def tempered(network):
+def distance_aware(network):
     return DistanceAware.fit(network, pictures())
 
 
@@ -59,14 +59,14 @@ def test_a_distance_is_that_of_mahalanobis(network):
     """Without the ridge, which is a thousandth."""
     generator = np.random.default_rng(0)
     channels = generator.normal(size=(500, 3)) @ generator.normal(size=(3, 3))
-    home, row = FeatureStatistics.of(channels), generator.normal(size=3)
+    statistics, row = FeatureStatistics.of(channels), generator.normal(size=3)
     off = row - channels.mean(0)
     wanted = off @ np.linalg.inv(np.cov(channels.T, bias=True)) @ off
-    assert (((row - home.mean) @ home.whiten) ** 2).sum() == pytest.approx(wanted, rel=0.05)
+    assert (((row - statistics.mean) @ statistics.whiten) ** 2).sum() == pytest.approx(wanted, rel=0.05)
 
 
-def test_the_last_module_of_each_resolution_is_looked_at(network, tempered):
-    assert last_layer_per_resolution(network, pictures(4)[0]) == tempered.layers == ("1", "4")
+def test_the_last_module_of_each_resolution_is_looked_at(network, distance_aware):
+    assert last_layer_per_resolution(network, pictures(4)[0]) == distance_aware.layers == ("1", "4")
     with pytest.raises(ValueError, match="name the layers"):
         last_layer_per_resolution(nn.Sequential(nn.Linear(3, 2)), torch.zeros(1, 3))
 
@@ -107,39 +107,40 @@ def test_a_module_of_several_places_stands_where_it_was_passed_last(features, wa
     images, _ = pictures(4)
     network = Shared(features=features)
     assert last_layer_per_resolution(network, images) == wanted
-    found = DistanceAware.untuned(network, images)
+    found = DistanceAware.identity(network, images)
     assert [len(found.mean0), len(found.mean1)] == [3, 5]
 
 
-def test_validation_images_are_at_log_2_and_others_further_away(tempered):
+def test_validation_images_are_at_log_2_and_others_further_away(distance_aware):
     images, _ = pictures()
-    near, far = (tempered.distances(one) for one in (images, 1 - images))
+    near, far = (distance_aware.distances(one) for one in (images, 1 - images))
     assert near.shape == (600, 2)
     assert (near.exp().mean(0) - 2).abs().max() < 0.3
     assert (far.mean(0) > near.mean(0)).all()
 
 
-def test_it_is_the_map_of_the_networks_logits_and_these_distances(network, tempered):
+def test_it_is_the_calibration_of_the_networks_logits_and_these_distances(network, distance_aware):
     images, _ = pictures(50, seed=2)
     with torch.no_grad():
-        found, logits, distances = tempered(images), network(images), tempered.distances(images)
-    torch.testing.assert_close(found, tempered.map(logits, distances))
+        found, logits, distances = distance_aware(images), network(images), distance_aware.distances(images)
+    torch.testing.assert_close(found, distance_aware.calibration(logits, distances))
     assert torch.equal(found.argmax(1), logits.argmax(1))
     torch.testing.assert_close(found.exp().sum(1), torch.ones(50))
 
 
-def test_it_is_less_sure_of_what_is_far_away_and_honest_near_by(network, tempered):
+def test_confidence_decreases_with_distance_and_is_calibrated_near_the_validation_images(network, distance_aware):
     images, labels = pictures(seed=3)
     noise = torch.rand(600, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    assert confidence(tempered, noise).mean() < confidence(network, noise).mean() - 0.1
-    assert confidence(tempered, 100 * noise).max() < 0.5
-    assert ece(tempered(images).exp().detach().numpy(), labels.numpy()) < 0.05
+    assert confidence(distance_aware, noise).mean() < confidence(network, noise).mean() - 0.1
+    assert confidence(distance_aware, 100 * noise).max() < 0.5
+    assert ece(distance_aware(images).exp().detach().numpy(), labels.numpy()) < 0.05
 
 
-def test_the_more_an_image_as_it_is_counts_the_surer_is_it_of_such_images(network):
+def test_a_larger_weight_of_clean_images_raises_the_confidence_on_such_images(network):
     images, _ = pictures(seed=3)
     sure = [
-        confidence(DistanceAware.fit(network, pictures(), clean=clean), images).mean() for clean in (0.1, 1.0, 100.0)
+        confidence(DistanceAware.fit(network, pictures(), clean_weight=weight), images).mean()
+        for weight in (0.1, 1.0, 100.0)
     ]
     assert sure[0] < sure[1] < sure[2]
 
@@ -157,10 +158,8 @@ def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
 def test_batches_of_a_loader_are_as_good_as_tensors(network):
     pair = pictures()
     loader = DataLoader(TensorDataset(*pair), batch_size=256)
-    assert torch.equal(
-        DistanceAware.fit(network, loader).positive_weights, DistanceAware.fit(network, pair).positive_weights
-    )
-    with pytest.raises(ValueError, match="no images"):
+    assert torch.equal(DistanceAware.fit(network, loader).positive_weights, DistanceAware.fit(network, pair).positive_weights)
+    with pytest.raises(ValueError, match="at least one image"):
         DistanceAware.fit(network, DataLoader(TensorDataset(*(part[:0] for part in pair))))
 
 
@@ -177,20 +176,20 @@ def test_named_layers_and_another_degradation_are_used(network):
 
 def test_a_string_is_one_layer(network):
     assert DistanceAware.fit(FlipAveraged(network), pictures(), layers="network.4").layers == ("network.4",)
-    assert DistanceAware.untuned(FlipAveraged(network), pictures(4)[0], layers="network.4").layers == ("network.4",)
+    assert DistanceAware.identity(FlipAveraged(network), pictures(4)[0], layers="network.4").layers == ("network.4",)
 
 
 def test_a_layer_that_is_not_there_is_named_with_those_that_are(network):
-    sentence = "the network has no layer 'conv1': there are 0, 1, 2, 3, 4, 5, 6"
+    sentence = "the network has no layer 'conv1'; its layers are 0, 1, 2, 3, 4, 5, 6"
     for layers in ("conv1", ["1", "conv1"]):
         with pytest.raises(ValueError, match=sentence):
             DistanceAware.fit(network, pictures(), layers=layers)
         with pytest.raises(ValueError, match=sentence):
-            DistanceAware.untuned(network, pictures(4)[0], layers=layers)
+            DistanceAware.identity(network, pictures(4)[0], layers=layers)
 
 
 class ByName(nn.Module):
-    """A network that wants its images by name."""
+    """A network that takes its images by name."""
 
     def __init__(self, network):
         super().__init__()
@@ -205,7 +204,7 @@ def test_the_images_of_a_dict_are_degraded(network):
     whole = {"scale": torch.ones(len(images)), "pixels": images, "labels": labels}
     found, wanted = DistanceAware.fit(ByName(network), whole), DistanceAware.fit(network, (images, labels))
     assert torch.equal(found.positive_weights, wanted.positive_weights)
-    with pytest.raises(ValueError, match=r"one tensor of images \(N, C, H, W\), got 2 among pixels, others: .* tuple"):
+    with pytest.raises(ValueError, match=r"one tensor of images \(N, C, H, W\), got 2 among pixels, others; .* tuple"):
         DistanceAware.fit(
             Both(network),
             {"pixels": images, "others": images, "labels": labels},
@@ -224,65 +223,65 @@ class Both(nn.Module):
         return self.network(pixels) + self.network(others)
 
 
-def test_an_untuned_one_changes_nothing_and_takes_a_state_dict(network, tempered):
+def test_the_identity_changes_nothing_and_takes_a_state_dict(network, distance_aware):
     images, _ = pictures(20, seed=4)
-    blank = DistanceAware.untuned(network, images)
+    blank = DistanceAware.identity(network, images)
     torch.testing.assert_close(blank(images), log_softmax(network(images)))
-    blank.load_state_dict(tempered.state_dict())
-    torch.testing.assert_close(blank(images), tempered(images))
+    blank.load_state_dict(distance_aware.state_dict())
+    torch.testing.assert_close(blank(images), distance_aware(images))
 
 
-def test_a_classifier_of_it_saves_and_loads(network, tempered, tmp_path):
+def test_a_classifier_of_it_saves_and_loads(network, distance_aware, tmp_path):
     images, labels = pictures(100, seed=5)
-    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    classifier = slova.Classifier.fit(distance_aware, (images, labels), head=read_softmax, calibrate=None)
     classifier.save(tmp_path / "model.slova")
-    loaded = slova.Classifier.load(tmp_path / "model.slova", DistanceAware.untuned(copy.deepcopy(network), images))
+    loaded = slova.Classifier.load(tmp_path / "model.slova", DistanceAware.identity(copy.deepcopy(network), images))
     torch.testing.assert_close(loaded.predict(images).confidence, classifier.predict(images).confidence)
-    torch.testing.assert_close(classifier.predict(images).confidence, confidence(tempered, images))
+    torch.testing.assert_close(classifier.predict(images).confidence, confidence(distance_aware, images))
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "pt2"])
-def test_a_classifier_of_it_is_exported(tempered, tmp_path, suffix):
+def test_a_classifier_of_it_is_exported(distance_aware, tmp_path, suffix):
     pytest.importorskip("onnxruntime")
     images, labels = pictures(100, seed=5)
-    classifier = slova.Classifier.fit(tempered, (images, labels), head=read_softmax, calibrate=None)
+    classifier = slova.Classifier.fit(distance_aware, (images, labels), head=read_softmax, calibrate=None)
     assert classifier.export(tmp_path / f"model.{suffix}", images).confidence < 1e-5
     assert (tmp_path / f"model.{suffix}").exists()
 
 
-def test_a_map_of_other_distances_is_refused(network):
-    with pytest.raises(ValueError, match="a map of 2 distances does not fit 1 layers"):
+def test_a_calibration_of_other_distances_is_refused(network):
+    with pytest.raises(ValueError, match="a calibration of 2 distances does not match 1 layers"):
         DistanceAware(
             network, {"1": FeatureStatistics(np.zeros(8), np.eye(8))}, DistanceCalibration([1, 0, 0], [1, 0, 0])
         )
 
 
-def test_gradients_reach_the_network(network, tempered):
+def test_gradients_reach_the_network(network, distance_aware):
     images, labels = pictures(8)
-    other = copy.deepcopy(tempered).train()
+    other = copy.deepcopy(distance_aware).train()
     nn.functional.nll_loss(other(images), labels).backward()
     found = [parameter.grad for parameter in other.network.parameters()]
     assert all(slope.isfinite().all() and slope.any() for slope in found)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_it_follows_the_network_into_another_precision(tempered, dtype):
+def test_it_follows_the_network_into_another_precision(distance_aware, dtype):
     images, _ = pictures(20, seed=7)
     with torch.no_grad():
-        found = copy.deepcopy(tempered).to(dtype)(images.to(dtype))
-        torch.testing.assert_close(found.exp().float(), tempered(images).exp(), atol=0.1, rtol=0)
+        found = copy.deepcopy(distance_aware).to(dtype)(images.to(dtype))
+        torch.testing.assert_close(found.exp().float(), distance_aware(images).exp(), atol=0.1, rtol=0)
 
 
-def test_threads_do_not_see_each_others_layers(tempered):
+def test_threads_do_not_see_each_others_layers(distance_aware):
     batches = [pictures(count, seed=count)[0] for count in range(4, 44)]
     with torch.no_grad(), ThreadPoolExecutor(4) as pool:
-        wanted = [tempered(images) for images in batches]
-        found = list(pool.map(torch.no_grad()(tempered.forward), 10 * batches))
+        wanted = [distance_aware(images) for images in batches]
+        found = list(pool.map(torch.no_grad()(distance_aware.forward), 10 * batches))
     for number, answer in enumerate(found):
         torch.testing.assert_close(answer, wanted[number % len(batches)])
 
 
-def test_mirror_images_count_as_much_and_distances_are_those_of_the_images(network, tempered):
+def test_flips_have_equal_weight_and_distances_are_those_of_the_images(network, distance_aware):
     images, _ = pictures(50, seed=6)
     both = FlipAveraged(network)
     with torch.no_grad():
@@ -290,5 +289,5 @@ def test_mirror_images_count_as_much_and_distances_are_those_of_the_images(netwo
         torch.testing.assert_close(both(images.flip(-1)), both(images))
         found = DistanceAware.fit(both, pictures())
         assert found.layers == ("network.1", "network.4")
-        torch.testing.assert_close(found.distances(images), tempered.distances(images))
+        torch.testing.assert_close(found.distances(images), distance_aware.distances(images))
         assert torch.equal(found(images).argmax(1), both(images).argmax(1))

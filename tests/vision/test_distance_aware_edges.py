@@ -1,4 +1,4 @@
-"""A tempered network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
+"""A networks network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch import nn
 import slova
 from slova.calibration import SmallValidationWarning
 from slova.classifier import SoftmaxNetworkWarning
-from slova.vision.distance_aware import DistanceAware, FlipAveraged
+from slova.vision import DistanceAware, FlipAveraged
 
 CLASSES = 3
 
@@ -61,8 +61,8 @@ def test_a_saved_one_does_not_go_into_other_layers(tmp_path):
     images, labels = pictures()
     found = DistanceAware.fit(network(), (images, labels), layers="1")
     slova.Classifier.fit(found, (images, labels), head=slova.read_softmax, calibrate=None).save(tmp_path / "one.slova")
-    with pytest.raises(ValueError, match="the numbers are of other layers than 3"):
-        slova.Classifier.load(tmp_path / "one.slova", DistanceAware.untuned(network(), images, layers="3"))
+    with pytest.raises(ValueError, match="was fitted on other layers than 3"):
+        slova.Classifier.load(tmp_path / "one.slova", DistanceAware.identity(network(), images, layers="3"))
 
 
 def test_tokens_are_averaged_and_not_their_channels():
@@ -79,7 +79,7 @@ def test_arrays_are_as_good_as_tensors():
     assert torch.equal(found.positive_weights, DistanceAware.fit(network(), (images, labels)).positive_weights)
 
 
-def test_mirror_images_of_named_inputs():
+def test_flips_of_named_inputs():
     class Named(nn.Module):
         def __init__(self):
             super().__init__()
@@ -96,24 +96,24 @@ def test_mirror_images_of_named_inputs():
 
 @pytest.mark.parametrize(
     ("layer", "sentence"),
-    [("unused", "the network does not pass its layer unused"), ("pair", "layer pair gives no tensor but a tuple")],
+    [("unused", "the network does not use its layer unused"), ("pair", "layer pair must return a tensor, got tuple")],
 )
-def test_layers_that_say_nothing_are_refused(layer, sentence):
+def test_layers_without_activations_are_refused(layer, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         DistanceAware.fit(Transformer(), pictures(), layers=layer)
 
 
 def test_labels_of_another_shape_and_degradations_that_lose_images_are_refused():
     images, labels = pictures()
-    with pytest.raises(ValueError, match=r"one label an image, got \(200, 3\) for 200"):
+    with pytest.raises(ValueError, match=r"labels \(200, 3\) do not match 200 images"):
         DistanceAware.fit(network(), (images, torch.eye(CLASSES)[labels]))
-    with pytest.raises(ValueError, match="200 images were made into 7"):
+    with pytest.raises(ValueError, match="must keep the number of images, got 7 for 200"):
         DistanceAware.fit(network(), (images, labels), degrade=lambda images, *, seed: images[:7])
 
 
 def test_log_probabilities_are_not_taken_for_one_vs_all_logits():
     images, labels = pictures()
-    tempered = [DistanceAware.fit(network(seed), (images, labels)) for seed in range(2)]
-    for given in (tempered[0], slova.Ensemble(tempered)):
+    networks = [DistanceAware.fit(network(seed), (images, labels)) for seed in range(2)]
+    for given in (networks[0], slova.Ensemble(networks)):
         with pytest.warns(SoftmaxNetworkWarning, match="log-probabilities, .* pass head=read_softmax"):
             slova.Classifier.fit(given, (images, labels))

@@ -34,9 +34,9 @@ def test_an_image_of_one_colour_gives_black_noise_and_no_nan():
 def before_blur(monkeypatch):
     """What `low_pass` blurs, and by how much, a batch."""
     seen = []
-    blurred = outliers._blurred
+    blurred = outliers._blur
     monkeypatch.setattr(
-        outliers, "_blurred", lambda images, width: seen.append((images, width)) or blurred(images, width)
+        outliers, "_blur", lambda images, width: seen.append((images, width)) or blurred(images, width)
     )
     return seen
 
@@ -79,7 +79,7 @@ def test_the_width_is_one_number_a_batch_between_1_and_2_5(before_blur):
 
 def test_the_blur_is_the_gaussian_of_scipy_inside_the_image():
     images = images_of((2, 32, 32), 3)
-    found = outliers._blurred(images, torch.tensor(1.5)).numpy()
+    found = outliers._blur(images, torch.tensor(1.5)).numpy()
     wanted = images.numpy().astype(np.float64)
     for axis in (-1, -2):
         wanted = gaussian_filter1d(wanted, 1.5, axis=axis, radius=7, mode="reflect")
@@ -89,7 +89,7 @@ def test_the_blur_is_the_gaussian_of_scipy_inside_the_image():
 # the other kinds
 
 
-@pytest.mark.parametrize("kind", outliers.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("shape", [(3, 32, 32), (1, 8, 8), (3, 33, 40)])
 def test_every_kind_gives_as_many_images_of_the_same_shape_between_0_and_1(kind, shape):
     images = images_of(shape, 7)
@@ -102,7 +102,7 @@ def test_every_kind_gives_as_many_images_of_the_same_shape_between_0_and_1(kind,
     assert torch.equal(images, before), "the batch itself stays as it is"
 
 
-@pytest.mark.parametrize("kind", outliers.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
 def test_every_kind_is_drawn_anew_each_time_and_repeats_with_the_seed(kind):
     images = images_of()
     with torch.random.fork_rng():
@@ -115,20 +115,20 @@ def test_every_kind_is_drawn_anew_each_time_and_repeats_with_the_seed(kind):
 
 def test_permuted_images_keep_their_colours():
     images = images_of()
-    for image, found in zip(images, outliers.permuted(images), strict=True):
+    for image, found in zip(images, outliers.permute_pixels(images), strict=True):
         assert colours(found) == colours(image)
 
 
 def test_an_average_is_of_three_images_of_the_batch():
     images = torch.eye(9).view(9, 1, 3, 3)  # image i is 1 at pixel i
-    found = outliers.averaged(images).flatten(1) * 3
+    found = outliers.average(images).flatten(1) * 3
     torch.testing.assert_close(found.sum(1), torch.full((9,), 3.0))
     assert (found.diagonal() >= 1 - 1e-6).all()
 
 
 def test_shuffled_patches_are_the_patches_of_the_image():
     images = images_of((1, 8, 10), 4)
-    found = outliers.shuffled(images, size=4)
+    found = outliers.shuffle_patches(images, size=4)
     assert torch.equal(found[..., 8:], images[..., 8:]), "what fills no patch stays"
     for image, mixed in zip(images, found, strict=True):
         mine, theirs = (
@@ -136,13 +136,13 @@ def test_shuffled_patches_are_the_patches_of_the_image():
             for one in (image, mixed)
         )
         assert mine == theirs
-    with pytest.raises(ValueError, match="have no two patches of 8"):
-        outliers.shuffled(images, size=8)
+    with pytest.raises(ValueError, match="have fewer than two patches of 8"):
+        outliers.shuffle_patches(images, size=8)
 
 
 def test_an_enlarged_crop_shows_little_of_the_image():
     ramp = torch.linspace(0, 1, 96).expand(200, 1, 96, 96)
-    shown = outliers.enlarged(ramp)
+    shown = outliers.zoom(ramp)
     width = shown.amax((1, 2, 3)) - shown.amin((1, 2, 3))
     assert 1 / 6 - 0.03 < width.min() < 0.2
     assert 0.3 < width.max() < 1 / 3 + 0.03
@@ -152,7 +152,7 @@ def test_an_enlarged_crop_shows_little_of_the_image():
 
 def test_quarters_are_of_images_of_the_batch():
     images = torch.arange(50.0).view(50, 1, 1, 1).expand(-1, 1, 10, 10) / 50
-    found = outliers.pasted(images)
+    found = outliers.collage(images)
     corners = found[:, 0, [0, 0, -1, -1], [0, -1, 0, -1]]
     assert torch.equal(corners[:, 0], images[:, 0, 0, 0])
     assert all(len(set(row.tolist())) <= 4 for row in found.flatten(1))
@@ -164,7 +164,7 @@ def test_quarters_are_of_images_of_the_batch():
 
 def test_a_batch_with_outliers_ends_with_them_labelled_none():
     images, labels = images_of(count=10), torch.arange(10)
-    both, truth = outliers.with_outliers(images, labels, share=0.5)
+    both, truth = outliers.add_outliers(images, labels, share=0.5)
     assert torch.equal(both[:10], images)
     assert truth.tolist() == [*range(10), *[NONE] * 5]
     assert ova_loss(torch.zeros(15, 10), truth).item() == pytest.approx(10 * np.log(2))
@@ -175,7 +175,7 @@ def test_no_outlier_of_a_small_batch_is_one_of_its_images(count):
     images, labels = images_of(count=count), torch.arange(count)
     for seed in range(20):
         torch.manual_seed(seed)
-        made = outliers.with_outliers(images, labels)[0][count:]
+        made = outliers.add_outliers(images, labels)[0][count:]
         assert (made[:, None] - images).abs().amax((2, 3, 4)).min() > 0.01
 
 
@@ -186,93 +186,93 @@ def test_an_average_is_of_three_images_and_four_are_pasted_together(count):
     images = colours.view(-1, 1, 1, 1).expand(-1, 3, 8, 8)
     for seed in range(20):
         torch.manual_seed(seed)
-        triples = outliers.averaged(images)[:, 0, 0, 0]
+        triples = outliers.average(images)[:, 0, 0, 0]
         others = 3 * triples - colours
         wanted = torch.cartesian_prod(torch.arange(count), torch.arange(count))
         wanted = wanted[(wanted[:, 0] != wanted[:, 1]) | (count < 3)]
         assert (others[:, None] - colours[wanted].sum(1)).abs().amin(1).max() < 1e-6
-        corners = outliers.pasted(images)[:, 0].flatten(1)[:, [0, 7, 56, 63]].sort(1).values
+        corners = outliers.collage(images)[:, 0].flatten(1)[:, [0, 7, 56, 63]].sort(1).values
         assert (corners.diff() > 0).sum(1).min() >= min(count, 4) - 1
 
 
 def test_kinds_share_the_outliers_and_any_share_is_possible():
     images, labels = torch.zeros(8, 1, 4, 4), torch.zeros(8, dtype=torch.long)
     ones, twos = torch.ones_like, lambda part: 2 * torch.ones_like(part)
-    both, truth = outliers.with_outliers(images, labels, share=2.0, kinds=[ones, twos])
+    both, truth = outliers.add_outliers(images, labels, share=2.0, kinds=[ones, twos])
     assert both[8:].amax((1, 2, 3)).tolist() == [1.0] * 8 + [2.0] * 8
     assert len(truth) == 24
-    assert outliers.with_outliers(images, labels, share=0.0)[0] is images
-    assert outliers.with_outliers(images, labels, kinds=[])[0] is images
+    assert outliers.add_outliers(images, labels, share=0.0)[0] is images
+    assert outliers.add_outliers(images, labels, kinds=[])[0] is images
 
 
 @pytest.mark.parametrize(
     ("kind", "made"),
-    [(lambda images: images[:2], r"\(2, 3, 8, 8\)"), (outliers.drawn_from(images_of((3, 4, 4))), r"\(4, 3, 4, 4\)")],
+    [(lambda images: images[:2], r"\(2, 3, 8, 8\)"), (outliers.sample_from(images_of((3, 4, 4))), r"\(4, 3, 4, 4\)")],
 )
 def test_a_kind_that_makes_fewer_images_or_others_is_refused(kind, made):
     with pytest.raises(ValueError, match=rf"of the same shape, but .* made {made} from \(4, 3, 8, 8\)"):
-        outliers.with_outliers(images_of((3, 8, 8), 8), torch.arange(8), kinds=[kind])
+        outliers.add_outliers(images_of((3, 8, 8), 8), torch.arange(8), kinds=[kind])
 
 
 @pytest.mark.parametrize("share", [-0.5, float("nan"), float("inf")])
-def test_a_share_is_a_number_from_zero_on(share):
+def test_a_share_is_finite_and_not_negative(share):
     with pytest.raises(ValueError, match=f"share must be finite and not negative, got {share}"):
-        outliers.with_outliers(images_of((3, 8, 8), 4), torch.arange(4), share=share)
+        outliers.add_outliers(images_of((3, 8, 8), 4), torch.arange(4), share=share)
 
 
 def test_bytes_are_refused():
-    with pytest.raises(ValueError, match=r"images want to be floats .* got torch.uint8"):
-        outliers.with_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))
+    with pytest.raises(ValueError, match=r"images must be floats .* got torch.uint8"):
+        outliers.add_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, 255.0, float("nan")])
 def test_images_outside_0_and_1_are_refused(wrong):
     images = images_of((3, 8, 8), 4)
     images[1, 2, 3, 4] = wrong
-    with pytest.raises(ValueError, match=r"images want to be of \[0, 1\], got .* before they are normalised"):
-        outliers.with_outliers(images, torch.arange(4))
+    with pytest.raises(ValueError, match=r"images must lie in \[0, 1\], got .* before normalising"):
+        outliers.add_outliers(images, torch.arange(4))
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.uint16])
 def test_labels_that_cannot_be_none_are_refused(dtype):
-    with pytest.raises(TypeError, match=r"labels want a type that can hold NONE \(-1\), got torch"):
-        outliers.with_outliers(images_of((3, 8, 8), 4), torch.zeros(4, dtype=dtype))
+    with pytest.raises(TypeError, match=r"labels must have a dtype that can hold NONE \(-1\), got torch"):
+        outliers.add_outliers(images_of((3, 8, 8), 4), torch.zeros(4, dtype=dtype))
 
 
 @pytest.mark.parametrize("shape", [(3,), (5,), (4, 10), ()])
-def test_as_many_labels_as_images_are_wanted(shape):
+def test_labels_must_match_images(shape):
     with pytest.raises(ValueError, match=r"labels \(.*\) do not match images \(4, 3, 8, 8\)"):
-        outliers.with_outliers(images_of((3, 8, 8), 4), torch.zeros(shape, dtype=torch.long))
+        outliers.add_outliers(images_of((3, 8, 8), 4), torch.zeros(shape, dtype=torch.long))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("kind", outliers.KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
 def test_images_of_any_precision_give_outliers_of_it(kind, dtype):
     images = images_of((3, 16, 16), 6).to(dtype)
     found = kind(images)
     assert found.dtype == dtype
     assert found.min() >= 0
     assert found.max() <= 1
-    both, _ = outliers.with_outliers(images, torch.arange(6), kinds=[kind])
+    both, _ = outliers.add_outliers(images, torch.arange(6), kinds=[kind])
     assert both.dtype == dtype
 
 
 @pytest.mark.parametrize("size", [(4, 40), (40, 4), (2, 9), (28, 30)])
 def test_images_need_not_be_square(size):
     images = images_of((3, *size), 12)
-    both, labels = outliers.with_outliers(images, torch.arange(12))
+    both, labels = outliers.add_outliers(images, torch.arange(12))
     assert both.shape == (18, 3, *size)
     assert len(labels) == 18
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="wants a GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_batch_with_outliers_can_be_a_cuda_graph(dtype):
     images, labels = images_of(count=12).to("cuda", dtype), torch.arange(12, device="cuda")
-    outliers.with_outliers(images, labels)
+    outliers.add_outliers(images, labels)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        both, truth = outliers.with_outliers(images, labels)
+        both, truth = outliers.add_outliers(images, labels)
     graph.replay()
     first = both.clone()
     graph.replay()

@@ -1,4 +1,4 @@
-"""Real outliers, drawn from a pool of images that is looked through first."""
+"""Real outliers, drawn from a pool of images that is validated first."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from slova.vision import outliers
 
 
 @pytest.mark.parametrize("bytes_", [True, False])
-def test_real_outliers_are_drawn_from_the_pool_all_over_it(bytes_):
+def test_real_outliers_are_sampled_from_the_whole_pool(bytes_):
     torch.manual_seed(0)
     pool = torch.arange(50, dtype=torch.uint8).view(50, 1, 1, 1).expand(-1, 3, 8, 8)
     given = pool if bytes_ else pool / 255
-    batch, labels = outliers.with_outliers(
-        torch.rand(200, 3, 8, 8), torch.zeros(200), kinds=[outliers.drawn_from(given)]
+    batch, labels = outliers.add_outliers(
+        torch.rand(200, 3, 8, 8), torch.zeros(200), kinds=[outliers.sample_from(given)]
     )
     drawn = batch[200:] * 255
     assert (labels[200:] == NONE).all()
@@ -28,21 +28,21 @@ def test_a_pool_may_be_a_numpy_array():
     pool = np.full((5, 3, 8, 8), 51, np.uint8)
     pool.flags.writeable = False
     for given in (pool, pool[::-1], pool / 255):
-        drawn = outliers.drawn_from(given)(torch.rand(4, 3, 8, 8))
+        drawn = outliers.sample_from(given)(torch.rand(4, 3, 8, 8))
         torch.testing.assert_close(drawn.float(), torch.full((4, 3, 8, 8), 0.2))
 
 
 @pytest.mark.parametrize(
     ("pool", "error", "message"),
     [
-        (torch.full((5, 3, 8, 8), 255.0), ValueError, r"of \[0, 1\], got values from 255 to 255: .* divided by 255"),
-        (np.full((5, 3, 8, 8), np.nan), ValueError, r"of \[0, 1\], got values from nan to nan"),
-        (torch.zeros(5, 3, 8, 8, dtype=torch.long), ValueError, "want to be floats .* got torch.int64"),
+        (torch.full((5, 3, 8, 8), 255.0), ValueError, r"in \[0, 1\], got values from 255 to 255: .* divided by 255"),
+        (np.full((5, 3, 8, 8), np.nan), ValueError, r"in \[0, 1\], got values from nan to nan"),
+        (torch.zeros(5, 3, 8, 8, dtype=torch.long), ValueError, "must be floats .* got torch.int64"),
         (torch.zeros(0, 3, 8, 8), ValueError, r"at least one image, as \(M, C, H, W\), got \(0, 3, 8, 8\)"),
         (torch.zeros(3, 8, 8), ValueError, r"at least one image, as \(M, C, H, W\), got \(3, 8, 8\)"),
         ([torch.zeros(3, 8, 8)], TypeError, "a tensor or a numpy array, got list"),
     ],
 )
-def test_a_pool_is_looked_through_before_anything_is_drawn(pool, error, message):
+def test_a_pool_is_validated_before_sampling(pool, error, message):
     with pytest.raises(error, match=message):
-        outliers.drawn_from(pool)
+        outliers.sample_from(pool)

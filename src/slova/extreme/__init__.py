@@ -1,14 +1,14 @@
-"""Very many classes: the loss, the answers and the calibration straight from features and the last layer's matrix.
+"""Very many classes: loss, prediction and calibration from features and the last layer, without the logits.
 
-With features (..., D) of a network, the matrix (K, D) of its last layer and the bias (K,), the logits are features @
-matrix.T + bias. At K = 1,000,000 a batch of 4096 of them takes 16 GB, and their gradient as much again. Here they are
-made for a few thousand classes at a time, used and forgotten; the results are those of the dense form.
+Given features (..., D), the matrix (K, D) and the bias (K,) of the last layer, the logits are features @ matrix.T +
+bias. At K = 1,000,000 a batch of 4096 rows takes 16 GB, and its gradient as much again. These functions compute a few
+thousand classes at a time and keep nothing; the results equal those of the dense logits::
 
     loss = extreme.ova_loss(features, layer.weight, labels, bias=layer.bias)
     scorer = extreme.fit(val_features, layer.weight, val_labels, bias=layer.bias)
     answers = extreme.predict(scorer, features, layer.weight, bias=layer.bias, reject=0.5)
 
-`score` is for logits that are there already: each is read once.
+`score` takes logits that exist already and reads each of them once.
 """
 
 from slova.extreme.fitting import fit

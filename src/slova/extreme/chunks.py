@@ -1,4 +1,4 @@
-"""Logits of features (N, D) and a matrix (K, D), a few thousand classes at a time, in one buffer that is used again."""
+"""Logits of features (N, D) and a matrix (K, D), a few thousand classes at a time, in one reused buffer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["TRITON", "Chunk", "Linear", "check_labels", "chunks", "fused", "line
 # Numbers in the buffer: on a CPU what its cache holds, on a GPU enough to keep it busy.
 ON_CPU, ON_GPU = 1 << 20, 1 << 26
 TRITON = importlib.util.find_spec("triton") is not None
-NARROWEST = 256  # classes at a time however many rows: a narrower product is slow
+NARROWEST = 256  # the fewest classes at a time, because a narrower product is slow
 
 
 class Linear(NamedTuple):
-    """A last layer and what goes into it; `dtype` is that of the products."""
+    """A last layer and its inputs; `dtype` is that of the products."""
 
     features: Tensor
     matrix: Tensor
@@ -34,8 +34,7 @@ class Linear(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """The classes from `first` on: their rows of the matrix (C, D) and their logits (N, C), which the next chunk
-    overwrites."""
+    """Classes from `first` on: their rows of the matrix (C, D) and logits (N, C), which the next chunk overwrites."""
 
     first: int
     matrix: Tensor
@@ -43,9 +42,9 @@ class Chunk(NamedTuple):
 
 
 def linear(features: Tensor, matrix: Tensor, bias: Tensor | None) -> Linear:
-    """The layer, once its parts are known to fit. Products are in float32 or float64; in bfloat16, added up in float32,
-    on a GPU where the parts are bfloat16 or autocast says so. float16 is multiplied in float32: probabilities about 1 /
-    K are near its smallest number."""
+    """The layer, after its parts are checked. Products are in float32 or float64; on a GPU in bfloat16, summed in
+    float32, if the parts or autocast are bfloat16. float16 is multiplied in float32, because probabilities about 1 / K
+    are near its smallest number."""
     for name, part in (("features", features), ("matrix", matrix), ("bias", bias)):
         if part is not None and not (isinstance(part, Tensor) and part.is_floating_point()):
             kind = getattr(part, "dtype", type(part).__name__)
@@ -60,9 +59,9 @@ def linear(features: Tensor, matrix: Tensor, bias: Tensor | None) -> Linear:
 
 
 def check_labels(layer: Linear, labels: Tensor, batch: torch.Size) -> None:
-    """That there is a label a row, each a class or NONE."""
+    """Raise unless there is one label per row, a class or NONE."""
     check_targets(torch.empty(*batch, len(layer.matrix), device="meta"), labels)
-    if labels.is_cuda:  # asked on the device, without waiting for it
+    if labels.is_cuda:  # checked on the device, without synchronisation
         torch._assert_async(((labels >= NONE) & (labels < len(layer.matrix))).all())
 
 
@@ -85,7 +84,7 @@ def chunks(layer: Linear) -> Iterator[Chunk]:
 
 
 def multiplied(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right, added up and returned in float32 or float64."""
+    """left @ right, summed and returned in float32 or float64."""
     if left.dtype == torch.bfloat16:
         product: Tensor = torch.mm(left, right, out_dtype=torch.float32)
         return product
@@ -93,7 +92,7 @@ def multiplied(left: Tensor, right: Tensor) -> Tensor:
 
 
 def fused(tensor: Tensor) -> bool:
-    """Whether the kernels take this tensor: float32 on a GPU, Triton at hand."""
+    """Whether the kernels can be used: float32 on a GPU, with Triton."""
     return TRITON and tensor.is_cuda and tensor.dtype == torch.float32
 
 
@@ -107,6 +106,6 @@ def _dtype(features: Tensor, matrix: Tensor) -> torch.dtype:
 
 
 def _width(rows: int, device: torch.device) -> int:
-    """A power of two, so that the kernels meet few shapes."""
+    """A power of two, so that the kernels are compiled for few shapes."""
     numbers = ON_CPU if device.type == "cpu" else ON_GPU
     return max(NARROWEST, 1 << (max(numbers // max(rows, 1), 1).bit_length() - 1))

@@ -33,8 +33,8 @@ def fit(
 ) -> Scorer:
     """A scorer for `extreme.predict` and `extreme.score` from validation features and labels, NONE allowed.
 
-    `calibrate` sees the top class of each row alone, as a column of log-probabilities and labels 0 (it is right) and
-    NONE: among all N K pairs the few hits drown. P(none) is calibrated when the labels have NONE rows.
+    `calibrate` gets only the top class of each row, as a column of log-probabilities and labels 0 (correct) or NONE:
+    among all N K pairs the hits are too rare. P(none) is calibrated if there are NONE rows.
     """
     check_labels(linear(features, matrix, bias), labels, features.shape[:-1])
     answers = Top(*(to_numpy(numbers).ravel() for numbers in top(features, matrix, bias=bias)))

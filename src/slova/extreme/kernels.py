@@ -1,10 +1,10 @@
 # mypy: ignore-errors
-"""The kernels that read rows of logits (N, K) on a GPU: the top class, what is sure of it, and none.
+"""The kernels that read rows of logits (N, K) on a GPU: the top class, its confidence, and P(none).
 
 A row of logits is read once, in tiles of `block` neighbouring classes, a few rows to a program. Every lane keeps the
 largest value it has seen; what is smaller goes into the sum of softplus(f) = max(f, 0) + log(1 + e), e = exp(-|f|), so
-the top class never enters the sum and nothing has to be subtracted. The logarithm is the dear part: up to 18 factors
-are first multiplied as 1 + q <- (1 + q)(1 + e), that is q <- q + e + q e, which keeps the digits of a small q.
+the top class never enters the sum and nothing has to be subtracted. The logarithm is expensive: up to 18 factors are
+first multiplied as 1 + q <- (1 + q)(1 + e), that is q <- q + e + q e, which keeps the digits of a small q.
 """
 
 from __future__ import annotations

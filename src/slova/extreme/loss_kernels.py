@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The kernels that look at every class of a chunk of logits (N, C): the loss with its derivative, one and several."""
+"""Kernels over every class of a chunk of logits (N, C): the loss with its derivative, one and several."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from slova.extreme.arithmetic import decay, jit, log, log1p, on_device_of, tl, t
 
 __all__ = ["loss_and_slope", "one_and_several"]
 
-PIECE = 4096  # classes to a program of the loss
+BLOCK = 4096  # classes per program of the loss
 
 
 def loss_and_slope(logits: Tensor, labels: Tensor, slope: Tensor | None) -> Tensor:
     """-log P(label and no other) of each row, as far as the classes of these logits go; its derivative by the logits is
     written to `slope`, which may be the logits themselves."""
     rows, classes = logits.shape
-    pieces = triton.cdiv(classes, PIECE)
-    parts = torch.empty(rows, pieces, dtype=torch.float32, device=logits.device)
+    blocks = triton.cdiv(classes, BLOCK)
+    parts = torch.empty(rows, blocks, dtype=torch.float32, device=logits.device)
     with on_device_of(logits):
-        _loss_and_slope[(rows, pieces)](
-            logits, labels, parts, logits if slope is None else slope, classes, pieces,
-            BLOCK=PIECE, SLOPE=slope is not None, num_warps=8,
+        _loss_and_slope[(rows, blocks)](
+            logits, labels, parts, logits if slope is None else slope, classes, blocks,
+            BLOCK=BLOCK, SLOPE=slope is not None, num_warps=8,
         )  # fmt: skip
     return parts.sum(1, dtype=torch.float64)
 
 
 def one_and_several(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """log P(exactly one of the classes says yes) and log P(several do), of each row."""
+    """log P(exactly one class) and log P(several classes) of each row."""
     rows, classes = logits.shape
     one, several = (torch.empty(rows, dtype=torch.float32, device=logits.device) for _ in range(2))
     block = min(1024, triton.next_power_of_2(classes))
@@ -39,7 +39,7 @@ def one_and_several(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 @jit
 def _loss_and_slope(
-    logits, labels, parts, slope, classes, pieces, BLOCK: tl.constexpr, SLOPE: tl.constexpr
+    logits, labels, parts, slope, classes, blocks, BLOCK: tl.constexpr, SLOPE: tl.constexpr
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
@@ -48,7 +48,7 @@ def _loss_and_slope(
     own = inside & (column == tl.load(labels + row))
     values = tl.where(own, -values, values)
     e = decay(values)
-    tl.store(parts + row * pieces + tl.program_id(1), tl.sum(tl.maximum(values, 0.0) + log1p(e), 0))
+    tl.store(parts + row * blocks + tl.program_id(1), tl.sum(tl.maximum(values, 0.0) + log1p(e), 0))
     if SLOPE:
         chance = tl.where(values >= 0.0, 1.0, e) / (1.0 + e)
         chance = tl.where(own, -chance, chance)

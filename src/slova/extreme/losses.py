@@ -1,4 +1,4 @@
-"""The one-vs-all loss of a last layer, its gradients with it: a pass over the classes, a chunk at a time."""
+"""The one-vs-all loss of a last layer and its gradients, in one pass over chunks of classes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def ova_loss(
     """`slova.ova_loss(features @ matrix.T + bias, labels, weight=weight, reduction=reduction)` without those logits:
     the same value and gradients, to rounding.
 
-    Where the loss is a scalar its gradients are found in the forward pass, while the logits are at hand; a loss a row,
-    or weights that want a gradient, make the logits once more on the way back. Second derivatives there are none.
+    The gradients of a scalar loss are computed in the forward pass, chunk by chunk. A loss per row, or weights that
+    require a gradient, need a second computation of the logits in the backward pass. There are no second derivatives.
     """
     layer = linear(features, matrix, bias)
     check_labels(layer, labels, features.shape[:-1])
@@ -47,7 +47,7 @@ def ova_loss(
 
 
 class _Loss(torch.autograd.Function):
-    """Without a divisor the loss of each row; with one sum(weight * loss) / divisor, its gradients found at once."""
+    """Without a divisor, the loss of each row; with one, sum(weight * loss) / divisor and its gradients at once."""
 
     @staticmethod
     def forward(
@@ -68,32 +68,32 @@ class _Loss(torch.autograd.Function):
         if torch.is_grad_enabled():  # with create_graph=True
             raise NotImplementedError("extreme.ova_loss has no second derivatives; slova.ova_loss has them")
         features, matrix, bias, labels, weight, divisor = ctx.saved_tensors
-        gradients, ctx.ready = ctx.ready, None  # a second backward pass finds them anew
+        gradients, ctx.ready = ctx.ready, None  # a second backward pass computes them again
         if gradients is None:
             layer = Linear(features, matrix, bias, ctx.dtype)
             gradients = _Gradients.of(layer, ctx.needs_input_grad)
             _losses(layer, labels, incoming if divisor is None else weight, gradients)
-        if divisor is not None and len(labels):  # of no rows the gradients are zero, though their mean is no number
+        if divisor is not None and len(labels):  # without rows the gradients are zero, although the mean is NaN
             gradients.scale(incoming / divisor)
         return *gradients, None, None, None, None
 
 
 class _Gradients(NamedTuple):
-    """Of sum(weight * loss); None where it is not wanted."""
+    """Gradients of sum(weight * loss); None where not needed."""
 
     features: Tensor | None
     matrix: Tensor | None
     bias: Tensor | None
 
     @classmethod
-    def of(cls, layer: Linear, wanted: Any) -> _Gradients:
-        """Room for them. Only the matrix, most of the memory, has its gradient in half precision, and not in float16,
-        whose range a sum over many rows may leave."""
+    def of(cls, layer: Linear, needed: Any) -> _Gradients:
+        """Allocate them. Only the gradient of the matrix, most of the memory, is in half precision, and never in
+        float16, because a sum over many rows may overflow."""
         exact, half = layer.logits_dtype, layer.matrix.dtype == torch.bfloat16
         return cls(
-            torch.zeros_like(layer.features, dtype=exact) if wanted[0] else None,
-            torch.empty_like(layer.matrix, dtype=torch.bfloat16 if half else exact) if wanted[1] else None,
-            torch.empty_like(layer.matrix[:, 0], dtype=exact) if wanted[2] else None,
+            torch.zeros_like(layer.features, dtype=exact) if needed[0] else None,
+            torch.empty_like(layer.matrix, dtype=torch.bfloat16 if half else exact) if needed[1] else None,
+            torch.empty_like(layer.matrix[:, 0], dtype=exact) if needed[2] else None,
         )
 
     def add(self, chunk: Chunk, slope: Tensor, weighted: Tensor, weight: Tensor) -> None:
@@ -119,10 +119,10 @@ def _losses(layer: Linear, labels: Tensor, weight: Tensor | None, gradients: _Gr
     losses = torch.zeros(len(labels), dtype=torch.float64, device=labels.device)
     column = torch.ones_like(losses)[:, None] if weight is None else weight[:, None]
     column, weighted = column.to(layer.dtype), (layer.features * column).to(layer.dtype)
-    wanted = any(gradient is not None for gradient in gradients)
+    needed = any(gradient is not None for gradient in gradients)
     with torch.autocast(labels.device.type, enabled=False):
         for chunk in chunks(layer):
-            found, slope = _loss_and_slope(chunk.logits, labels - chunk.first, layer.dtype if wanted else None)
+            found, slope = _loss_and_slope(chunk.logits, labels - chunk.first, layer.dtype if needed else None)
             losses += found
             if slope is not None:
                 gradients.add(chunk, slope, weighted, column)

@@ -1,4 +1,4 @@
-"""The answers of a last layer without its logits: what each chunk of classes says, merged.
+"""Predictions of a last layer without its logits: the states of chunks of classes, merged.
 
 For a set of classes let `top` be its largest logit and `rest` the sum of softplus over its others. Then log P(top) =
 -rest - softplus(-top) and log P(none) = -rest - softplus(top), as in `slova.top`. Two sets make one by keeping the
@@ -33,8 +33,8 @@ def top(features: Tensor, matrix: Tensor, *, bias: Tensor | None = None) -> Top:
 def predict(
     scorer: Scorer, features: Tensor, matrix: Tensor, *, bias: Tensor | None = None, reject: float = 0.0
 ) -> Prediction:
-    """`scorer.predict(features @ matrix.T + bias, reject=reject)` without those logits, for the SLOVA head and maps of
-    one probability at a time."""
+    """`scorer.predict(features @ matrix.T + bias, reject=reject)` without those logits, for the SLOVA head and
+    elementwise calibrators."""
     layer = linear(features, matrix, bias)
     check(scorer, len(matrix))
     check_reject(reject)  # before all the work
@@ -44,11 +44,11 @@ def predict(
 
 
 def check(scorer: Scorer, classes: int) -> None:
-    """That the scorer is for these classes and asks no more of a row than its top class."""
+    """Raise unless the scorer has this number of classes and needs only the top class of a row."""
     if scorer.classes != classes:
-        raise ValueError(f"the scorer knows {scorer.classes} classes, and here are {classes}")
+        raise ValueError(f"the scorer has {scorer.classes} classes, the matrix has {classes}")
     if scorer.head is not read_slova or not (scorer.map is None or scorer.map.elementwise):
-        raise ValueError("wanted a scorer with the SLOVA head and a map of one probability at a time")
+        raise ValueError("the scorer must have the SLOVA head and an elementwise calibrator")
 
 
 def finish(scorer: Scorer, top: Top, reject: float) -> tuple[Array, Array, Array]:
@@ -61,7 +61,7 @@ def finish(scorer: Scorer, top: Top, reject: float) -> tuple[Array, Array, Array
 
 
 class _State(NamedTuple):
-    """What is known of a set of classes, a number a row, in float64: thousands of sets are merged."""
+    """The state of a set of classes, one number per row, in float64 because thousands of sets are merged."""
 
     top: Tensor
     place: Tensor
@@ -82,9 +82,9 @@ class _State(NamedTuple):
         numbers = (self.place, self.log_top.to(self.dtype), self.log_none.to(self.dtype))
         return Top(*(number.reshape(shape) for number in numbers))
 
-    def merged(self, other: _State) -> _State:
-        """Of both sets of classes, the other's being the later ones: of equal logits the first is on top, and NaN above
-        all."""
+    def merge(self, other: _State) -> _State:
+        """The state of both sets; the classes of `other` come later. Of equal logits the first is the top, and NaN is
+        above all."""
         larger = (other.top > self.top) | (other.top.isnan() & ~self.top.isnan())
         one = torch.logaddexp(self.log_one + other.log_none, self.log_none + other.log_one)
         crossing = torch.logaddexp(self.log_none + other.log_several, self.log_one + TORCH.log1mexp(other.log_none))
@@ -103,7 +103,7 @@ def _read(layer: Linear, before: AffineCalibration | None, *, several: bool) -> 
     with torch.autocast(layer.features.device.type, enabled=False):
         for first, _, logits in chunks(layer):
             new = _state(logits if before is None else before(logits), first, several=several)
-            state = new if state is None else state.merged(new)
+            state = new if state is None else state.merge(new)
     assert state is not None  # a matrix has at least one row
     return state
 

@@ -1,4 +1,4 @@
-"""Label, calibrated confidence and P(none) from logits (..., K) that are there already, each read once."""
+"""Label, calibrated confidence and P(none) from logits (..., K), each of which is read once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Answer(NamedTuple):
 def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
     """The first three of `scorer.predict(logits, reject=reject)`, without gradients.
 
-    float32 and half precision on a GPU go through one kernel, which is as fast as the logits can be read, if the maps
-    are exponential ones; anything else, numpy too, takes the vectorised path.
+    float32 and half precision on a GPU go through one kernel, which is limited by memory bandwidth, if the calibrators
+    are exponential; anything else, numpy included, takes the vectorised path.
     """
     if _fits(scorer, logits):
         return _fused(scorer, logits.detach(), reject)
@@ -44,7 +44,7 @@ def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
 
 
 def _fits(scorer: Scorer, logits: Array) -> bool:
-    """Whether the kernel is for these logits and maps."""
+    """Whether the kernel supports these logits and calibrators."""
     if not (TRITON and isinstance(logits, Tensor) and logits.is_cuda and logits.dtype in HALF_AND_SINGLE):
         return False
     return all(map is None or isinstance(map, ExponentialCalibration) for map in (scorer.map, scorer.none_map))
@@ -63,16 +63,16 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
 
 
 def numbers_of(map: Calibrator | None, device: torch.device) -> Tensor:
-    """An exponential map as `slova.extreme.kernels.score_rows` wants it (2, terms): its exponents, those after the
-    first less the first, above its weights; without a map there are no terms."""
+    """An exponential calibrator as `slova.extreme.kernels.score_rows` takes it (2, terms): its exponents, those after
+    the first less the first, above its weights; None has no terms."""
     if map is None:
         return torch.empty(2, 0, device=device)
     assert isinstance(map, ExponentialCalibration)
     excess = map.exponents - np.append(0.0, np.repeat(map.exponents[0], len(map.exponents) - 1))
-    return _sent(np.stack([excess, map.weights]).tobytes(), device)
+    return _on_device(np.stack([excess, map.weights]).tobytes(), device)
 
 
 @lru_cache(64)
-def _sent(numbers: bytes, device: torch.device) -> Tensor:
-    """On the device, and not sent again for every batch, which would cost more than a kernel."""
+def _on_device(numbers: bytes, device: torch.device) -> Tensor:
+    """A cached copy on the device: sending it for every batch would cost more than the kernel."""
     return torch.tensor(np.frombuffer(numbers).reshape(2, -1), dtype=torch.float32, device=device)

@@ -1,8 +1,8 @@
-"""What the layers of a network give while inputs pass it.
+"""Activations of the layers of a network, and their statistics over a set of images::
 
-with record_activations(network, ["layer1", "layer2"]) as seen:
+with record_activations(network, ["layer1", "layer2"]) as activations:
     network(images)
-seen["layer1"]                                the channels (N, C) of that layer, means over all places
+activations["layer1"]                     # the channels (N, C) of that layer, averaged over all positions
 """
 
 from __future__ import annotations
@@ -10,22 +10,47 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from torch import Tensor, nn
 
+from slova._backend import Array
 from slova._batches import evaluation_mode
 
-__all__ = ["last_layer_per_resolution", "record_activations"]
+__all__ = ["FeatureStatistics", "last_layer_per_resolution", "record_activations"]
 
+RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly vary
 POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
 
 
+class FeatureStatistics(NamedTuple):
+    """Mean (C,) and whitening matrix (C, C) of the channels of one layer over the validation images."""
+
+    mean: Array
+    whiten: Array
+
+    @classmethod
+    def of(cls, channels: Array) -> FeatureStatistics:
+        """The statistics of channels (N, C)."""
+        channels = np.asarray(channels, np.float64)
+        mean = channels.mean(axis=0)
+        covariance = (channels - mean).T @ (channels - mean) / len(channels)
+        ridge = RIDGE * np.trace(covariance) / len(covariance) + 1e-12  # constant channels have no variance
+        return cls(mean, np.linalg.inv(np.linalg.cholesky(covariance + ridge * np.eye(len(covariance)))).T)
+
+    def square(self, channels: Array) -> Array:
+        """The squared Mahalanobis distance (N,) of channels (N, C), divided by C."""
+        return (((channels - self.mean) @ self.whiten) ** 2).mean(-1)
+
+
 def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
-    """The last module of each resolution that images pass in the network, by name; a single pixel is none, and what
-    only pools another layer is no layer. A module that is passed several times has the resolution of the last, which
-    is what `DistanceAware` sees of it."""
-    sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last pass
+    """The name of the last module of each spatial resolution in a forward pass.
+
+    Outputs of a single pixel do not count, nor do modules that only pool another layer. A module that is called several
+    times has the resolution of its last call, which is what `record_activations` keeps.
+    """
+    sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last calls
     pooled: Any = None
 
     def note(name: str, output: Any) -> None:
@@ -36,38 +61,39 @@ def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) ->
             sizes[name] = tuple(output.shape[-2:])
 
     modules = {name: module for name, module in network.named_modules() if name}
-    with _hooked(modules, note), evaluation_mode(network):
+    with _hooks(modules, note), evaluation_mode(network):
         network(*inputs, **named)
     if not sizes:
-        raise ValueError("no layer of this network gives (N, C, H, W): name the layers to look at")
+        raise ValueError("no layer of this network has outputs (N, C, H, W): name the layers to use")
     return tuple({size: name for name, size in sizes.items()}.values())
 
 
 @contextmanager
 def record_activations(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Tensor]]:
-    """The channels (N, C) of these layers, means over all places, once the network has been passed."""
-    seen: dict[str, Tensor] = {}
+    """A dict that holds, after a forward pass, the channels (N, C) of these layers, averaged over all positions."""
+    activations: dict[str, Tensor] = {}
 
     def note(name: str, output: Any) -> None:
         if not isinstance(output, Tensor):
-            raise TypeError(f"layer {name} gives no tensor but a {type(output).__name__}: name another layer")
-        seen[name] = output if output.ndim < 3 else output.mean(1) if output.ndim == 3 else output.flatten(2).mean(-1)
+            raise TypeError(f"layer {name} must return a tensor, got {type(output).__name__}: name another layer")
+        places = output.ndim - 2
+        activations[name] = output if places < 1 else output.mean(1) if places == 1 else output.flatten(2).mean(-1)
 
-    with _hooked({name: network.get_submodule(name) for name in layers}, note):
-        yield seen
-    if missed := [name for name in layers if name not in seen]:
-        raise ValueError(f"the network does not pass its layer {missed[0]}: name another layer")
+    with _hooks({name: network.get_submodule(name) for name in layers}, note):
+        yield activations
+    if unused := [name for name in layers if name not in activations]:
+        raise ValueError(f"the network does not use its layer {unused[0]}: name another layer")
 
 
 @contextmanager
-def _hooked(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) -> Iterator[None]:
-    """Each module's name and output, whenever it is passed in this thread; others may pass it at the same time."""
+def _hooks(modules: Mapping[str, nn.Module], note: Callable[[str, Any], None]) -> Iterator[None]:
+    """Call `note(name, output)` for each call of a module in this thread; other threads are ignored."""
     own = get_ident()
 
-    def told(name: str) -> Callable[[nn.Module, Any, Any], None]:
+    def hook_for(name: str) -> Callable[[nn.Module, Any, Any], None]:
         return lambda module, inputs, output: note(name, output) if get_ident() == own else None
 
-    hooks = [module.register_forward_hook(told(name)) for name, module in modules.items()]
+    hooks = [module.register_forward_hook(hook_for(name)) for name, module in modules.items()]
     try:
         yield
     finally:

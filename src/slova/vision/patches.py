@@ -1,5 +1,4 @@
-"""What outliers and degradations share: images are floats (N, C, H, W) of [0, 1], and their patches can change
-places."""
+"""Helpers of outliers and degradations: the check of images, and the reordering of patches."""
 
 from __future__ import annotations
 
@@ -7,25 +6,25 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-__all__ = ["check_images", "reordered"]
+__all__ = ["check_images", "reorder_patches"]
 
 
 def check_images(images: Tensor, advice: str, *, values: bool = True) -> None:
-    """Refuses other shapes and types, and other values where these are looked at, which waits for their device."""
+    """Raise unless images are floats (N, C, H, W) in [0, 1]. `values=False` skips the values, because reading them
+    synchronises the device."""
     if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images want to be floats (N, C, H, W) of [0, 1], got {images.dtype} {tuple(images.shape)}")
+        raise ValueError(f"images must be floats (N, C, H, W) in [0, 1], got {images.dtype} {tuple(images.shape)}")
     if values and images.numel():
         low, high = float(images.detach().min()), float(images.detach().max())
         if not (low >= 0 and high <= 1):
-            raise ValueError(f"images want to be of [0, 1], got values from {low:.3g} to {high:.3g}: {advice}")
+            raise ValueError(f"images must lie in [0, 1], got values from {low:.3g} to {high:.3g}: {advice}")
 
 
-def reordered(images: Tensor, size: int, keys: Callable[[int], Tensor]) -> Tensor:
-    """Patches of `size` pixels, sorted by the keys (N, count) that are given for that many; what does not fill a patch
-    stays where it is."""
+def reorder_patches(images: Tensor, size: int, keys: Callable[[int], Tensor]) -> Tensor:
+    """Sort the patches of `size` pixels of each image by `keys(count)` (N, count); incomplete patches stay in place."""
     rows, columns = images.shape[-2] // size, images.shape[-1] // size
     if rows * columns < 2:
-        raise ValueError(f"images of {tuple(images.shape[-2:])} pixels have no two patches of {size}")
+        raise ValueError(f"images of {tuple(images.shape[-2:])} pixels have fewer than two patches of {size} pixels")
     inner = images[..., : rows * size, : columns * size]
     patches = inner.reshape(*images.shape[:2], rows, size, columns, size).transpose(-3, -2).flatten(2, 3)
     order = keys(rows * columns).argsort(-1)[:, None, :, None, None]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from torch import Tensor, nn
 
 from slova.losses import ova_loss
-from slova.vision.outliers import with_outliers
+from slova.vision.outliers import add_outliers
 from slova_bench.methods import slova_clean
 
 
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = with_outliers(images, labels)
+    images, labels = add_outliers(images, labels)
     return ova_loss(network(images), labels)
 
 
