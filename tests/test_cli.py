@@ -51,12 +51,12 @@ def files(tmp_path_factory):
         logits, labels = sample(3000, seed)
         np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
     np.save(folder / "ood.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
-    slova_cli("fit", folder / "val.npz", "-o", folder / "map.slova")
+    slova_cli("fit", folder / "val.npz", "-o", folder / "model.slova")
     return folder
 
 
 def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
-    expected, found = Scorer.fit(*sample(3000, 0)), Scorer.load(files / "map.slova")
+    expected, found = Scorer.fit(*sample(3000, 0)), Scorer.load(files / "model.slova")
     logits, _ = sample(50, 5)
     np.testing.assert_array_equal(found(logits).log_probs, expected(logits).log_probs)
     assert found.none_is_calibrated
@@ -65,10 +65,12 @@ def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
 
 @pytest.mark.parametrize("name", ["exponential", "temperature", "isotonic", "beta", "histogram", "none"])
 @pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
-def test_every_map_fits_every_head(files, tmp_path, name, head):
-    said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--map", name, "--head", head, "--json")
+def test_every_calibration_fits_every_head(files, tmp_path, name, head):
+    said = slova_cli(
+        "fit", files / "val.npz", "-o", tmp_path / "m.slova", "--calibration", name, "--head", head, "--json"
+    )
     report = json.loads(said)
-    assert (report["map"], report["head"], report["rows"], report["classes"]) == (name, head, 3000, CLASSES)
+    assert (report["calibration"], report["head"], report["rows"], report["classes"]) == (name, head, 3000, CLASSES)
     assert type(Scorer.load(tmp_path / "m.slova").map).__name__.lower().startswith(name)
 
 
@@ -81,10 +83,10 @@ def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
 
 
 def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path):
-    """On labels that are pure chance an isotonic map looks well calibrated only to the rows that it has seen."""
+    """On labels that are pure chance isotonic calibration looks well calibrated only to the rows that it has seen."""
     generator = np.random.default_rng(0)
     np.savez(tmp_path / "v.npz", logits=generator.normal(size=(60, 2)), labels=generator.integers(0, 2, 60))
-    options = ("--map", "isotonic", "--pairs", "top", "--json")
+    options = ("--calibration", "isotonic", "--pairs", "top", "--json")
     report = json.loads(slova_cli("fit", tmp_path / "v.npz", "-o", tmp_path / "m.slova", *options))
     assert report["ece_after"] > 0.05
 
@@ -114,7 +116,7 @@ def test_a_streamed_fit_does_not_depend_on_the_batch_size(files, tmp_path):
 
 def test_the_summary_says_terms_gap_and_calibration(files, tmp_path):
     said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova")
-    assert "slova head, exponential map of " in said
+    assert "slova head, exponential calibration of " in said
     assert "3,000 rows" in said
     assert "above the best possible" in said
     assert "cross-fitted in 5 folds" in said
@@ -124,9 +126,9 @@ def test_the_summary_says_terms_gap_and_calibration(files, tmp_path):
 def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
     out = tmp_path / f"out.{suffix}"
     slova_cli(
-        "score", files / "test.npz", "--map", files / "map.slova", "-o", out, "--reject", "0.5", "--batch-size", 999
+        "score", files / "test.npz", "--model", files / "model.slova", "-o", out, "--reject", "0.5", "--batch-size", 999
     )
-    expected = Scorer.load(files / "map.slova").predict(sample(3000, 1)[0], reject=0.5)._asdict()
+    expected = Scorer.load(files / "model.slova").predict(sample(3000, 1)[0], reject=0.5)._asdict()
     found = columns(out)
     assert list(found) == ["label", "confidence", "none", "several"]
     for name, column in found.items():
@@ -135,7 +137,7 @@ def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
 
 
 def test_without_an_output_csv_goes_to_stdout_and_the_log_to_stderr(files):
-    result = CliRunner().invoke(main, ["score", str(files / "ood.npy"), "--map", str(files / "map.slova")])
+    result = CliRunner().invoke(main, ["score", str(files / "ood.npy"), "--model", str(files / "model.slova")])
     rows = list(csv.reader(io.StringIO(result.stdout)))
     assert rows[0] == ["label", "confidence", "none", "several"]
     assert len(rows) == 501
@@ -145,17 +147,26 @@ def test_without_an_output_csv_goes_to_stdout_and_the_log_to_stderr(files):
 @pytest.mark.parametrize("promise", [("risk", 0.3), ("coverage", 0.7)])
 def test_a_promise_sets_the_threshold(files, tmp_path, promise):
     name, value = promise
-    command = ("score", files / "test.npz", "--map", files / "map.slova", "-o", tmp_path / "o.npy", f"--{name}", value)
+    command = (
+        "score",
+        files / "test.npz",
+        "--model",
+        files / "model.slova",
+        "-o",
+        tmp_path / "o.npy",
+        f"--{name}",
+        value,
+    )
     report = json.loads(slova_cli(*command, "--json"))
-    assert report["reject"] == Scorer.load(files / "map.slova").threshold(**{name: value})
+    assert report["reject"] == Scorer.load(files / "model.slova").threshold(**{name: value})
     assert report["rejected"] == (np.load(tmp_path / "o.npy")["label"] == -1).sum() > 0
 
 
 def test_a_saved_classifier_scores_with_its_own_threshold_unless_told(files, tmp_path):
     torch = pytest.importorskip("torch")
-    scorer = Scorer.load(files / "map.slova")
+    scorer = Scorer.load(files / "model.slova")
     slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, reject=0.7).save(tmp_path / "model.slova")
-    command = ("score", files / "test.npz", "--map", tmp_path / "model.slova", "-o", tmp_path / "o.npy", "--json")
+    command = ("score", files / "test.npz", "--model", tmp_path / "model.slova", "-o", tmp_path / "o.npy", "--json")
     confidence = scorer.predict(sample(3000, 1)[0]).confidence
     for more, reject in (
         ((), 0.7), (("--reject", "0.2"), 0.2), (("--reject", "0"), 0.0),
@@ -173,7 +184,7 @@ NAMES = ("ash", 'elm, "wych"', "Eiche\nö", "100 %")
 def named(files, tmp_path):
     """A saved classifier with names and a threshold."""
     torch = pytest.importorskip("torch")
-    scorer = Scorer.load(files / "map.slova")
+    scorer = Scorer.load(files / "model.slova")
     slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, names=NAMES, reject=0.5).save(tmp_path / "model.slova")
     return tmp_path / "model.slova"
 
@@ -182,7 +193,7 @@ def named(files, tmp_path):
 def test_the_labels_of_a_classifier_with_names_are_names(files, named, tmp_path, suffix):
     out = tmp_path / f"out.{suffix}"
     report = json.loads(
-        slova_cli("score", files / "test.npz", "--map", named, "-o", out, "--batch-size", 999, "--json")
+        slova_cli("score", files / "test.npz", "--model", named, "-o", out, "--batch-size", 999, "--json")
     )
     expected = Scorer.load(named).predict(sample(3000, 1)[0], reject=0.5)
     if suffix == "csv":
@@ -199,18 +210,18 @@ def test_the_labels_of_a_classifier_with_names_are_names(files, named, tmp_path,
 
 def test_a_class_that_is_called_as_none_is_written_is_refused(files, tmp_path):
     torch = pytest.importorskip("torch")
-    scorer, model, out = Scorer.load(files / "map.slova"), tmp_path / "model.slova", tmp_path / "out.csv"
+    scorer, model, out = Scorer.load(files / "model.slova"), tmp_path / "model.slova", tmp_path / "out.csv"
     slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, names=["-1", "0", "1", "2"]).save(model)
-    result = CliRunner().invoke(main, ["score", str(files / "test.npz"), "--map", str(model), "-o", str(out)])
+    result = CliRunner().invoke(main, ["score", str(files / "test.npz"), "--model", str(model), "-o", str(out)])
     assert (result.exit_code, out.exists()) == (2, False)
     assert "a class is called '-1', which is NONE in a file" in result.stderr
 
 
 @pytest.mark.parametrize("size", ["400", "5000"])
 def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
-    command = ("metrics", files / "test.npz", "--map", files / "map.slova", "--json", "--batch-size", size)
+    command = ("metrics", files / "test.npz", "--model", files / "model.slova", "--json", "--batch-size", size)
     found = json.loads(slova_cli(*command))
-    (logits, labels), scorer = sample(3000, 1), Scorer.load(files / "map.slova")
+    (logits, labels), scorer = sample(3000, 1), Scorer.load(files / "model.slova")
     log_probs, log_none = scorer(logits)
     probs = np.exp(log_probs)
     inside, outside = (probs.max(axis=1)[rows] for rows in (labels >= 0, labels < 0))
@@ -242,16 +253,16 @@ def test_out_of_distribution_rows_are_told_from_rows_of_a_class(files):
     assert both["accuracy"] == alone["accuracy"]
 
 
-def test_without_a_map_the_bare_head_is_measured(files):
+def test_without_a_model_the_bare_head_is_measured(files):
     found = json.loads(slova_cli("metrics", files / "test.npz", "--json"))
     logits, labels = sample(3000, 1)
     assert found["ece"] == pytest.approx(metrics.ece(np.exp(read_slova(logits).log_probs), labels), abs=1e-6)
 
 
-def test_a_map_that_ties_classes_does_not_change_the_accuracy(files, tmp_path):
-    slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--map", "histogram")
+def test_a_calibrator_that_ties_classes_does_not_change_the_accuracy(files, tmp_path):
+    slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--calibration", "histogram")
     bare, tied = (json.loads(slova_cli("metrics", files / "test.npz", "--json", *more))["accuracy"]
-                  for more in ((), ("--map", tmp_path / "m.slova")))  # fmt: skip
+                  for more in ((), ("--model", tmp_path / "m.slova")))  # fmt: skip
     assert bare == tied
 
 
@@ -273,8 +284,8 @@ def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path):
     assert result.stderr.startswith("slova: warning: ")
 
 
-@pytest.mark.parametrize("command", ["fit", "score", "metrics", "report", "demo"])
+@pytest.mark.parametrize("command", ["fit", "score", "metrics", "report", "export", "serve"])
 def test_the_help_of_every_command_has_an_example_that_parses(command):
     line = next(line for line in slova_cli(command, "--help").splitlines() if "Example: slova" in line)
     arguments = line.split("Example: slova ")[1].split()
-    assert main.commands[arguments[0]].make_context("slova", arguments[1:]).params
+    assert main.get_command(None, arguments[0]).make_context("slova", arguments[1:]).params

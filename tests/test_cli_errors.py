@@ -20,7 +20,7 @@ LABELS = np.arange(30) % 4 - 1
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Scorer(classes=3).save("map.slova")
+    Scorer(classes=3).save("model.slova")
     np.savez("good.npz", logits=LOGITS, labels=LABELS)
     return tmp_path
 
@@ -136,51 +136,57 @@ def test_a_file_that_cannot_be_used_is_named_with_its_fault(folder, name, senten
 @pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
 def test_a_failed_score_leaves_the_old_output(folder, name, sentence, suffix):
     (folder / f"old.{suffix}").write_text("before")
-    assert error(f"score {table(name)} --map map.slova -o old.{suffix} --batch-size 5").startswith(sentence)
+    assert error(f"score {table(name)} --model model.slova -o old.{suffix} --batch-size 5").startswith(sentence)
     assert (folder / f"old.{suffix}").read_text() == "before"
-    assert {path.name for path in folder.iterdir()} - {name} == {f"old.{suffix}", "map.slova", "good.npz"}
+    assert {path.name for path in folder.iterdir()} - {name} == {f"old.{suffix}", "model.slova", "good.npz"}
 
 
 def test_a_pickle_in_the_place_of_an_array_is_not_opened(folder):
     (folder / "evil.npy").write_bytes(pickle.dumps(Bomb()))
-    assert error("score evil.npy --map map.slova -o out.csv") == "evil.npy is not an npy array, or is damaged"
+    assert error("score evil.npy --model model.slova -o out.csv") == "evil.npy is not an npy array, or is damaged"
     assert not (folder / "exploded").exists()
 
 
-def test_a_damaged_map_is_refused(folder):
-    content = bytearray((folder / "map.slova").read_bytes())
+def test_a_damaged_model_is_refused(folder):
+    content = bytearray((folder / "model.slova").read_bytes())
     content[-30] ^= 1
     (folder / "bad.slova").write_bytes(content)
-    assert error("score good.npz --map bad.slova").startswith("bad.slova is ")
+    assert error("score good.npz --model bad.slova").startswith("bad.slova is ")
     (folder / "bad.slova").write_bytes(content[:40])
-    assert error("score good.npz --map bad.slova").startswith("bad.slova is not a slova file")
-    assert error("score good.npz --map good.npz").startswith("good.npz is not a slova file")
-    assert error("metrics good.npz --map missing.slova") == "missing.slova cannot be read: No such file or directory"
+    assert error("score good.npz --model bad.slova").startswith("bad.slova is not a slova file")
+    assert error("score good.npz --model good.npz").startswith("good.npz is not a slova file")
+    assert error("metrics good.npz --model missing.slova") == "missing.slova cannot be read: No such file or directory"
     artifact.save("bad.slova", "scorer", {}, {"head": "slova"})
-    assert error("score good.npz --map bad.slova").startswith("bad.slova is damaged")
+    assert error("score good.npz --model bad.slova").startswith("bad.slova is damaged")
 
 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("score good.npz --map map.slova -o no/out.csv", "no/out.csv cannot be written: there is no folder no"),
-        ("fit good.npz -o no/map.slova", "no/map.slova cannot be written: there is no folder no"),
-        ("score good.npz --map map.slova -o out.txt", "out.txt has the suffix '.txt'; wanted one of .csv, .npy, .npz"),
-        ("score good.npz --map map.slova -o good.npz", "good.npz is also an input, and would be replaced"),
-        ("fit good.npz -o good.npz", "good.npz is also an input, and would be replaced"),
-        ("score good.npz --map map.slova --json", "--json and -o - both want stdout"),
-        ("score good.npz --map map.slova --reject 0.5 --risk 0.1", "wanted one of --reject, --risk and --coverage"),
-        ("score good.npz --map map.slova --reject 1.5", "Invalid value for '--reject'"),
-        ("score good.npz --map map.slova --risk 0.1", "this scorer was not fitted on a validation set"),
-        ("metrics good.npz --map map.slova --head ova", "--head belongs to logits without a --map"),
+        ("score good.npz --model model.slova -o no/out.csv", "no/out.csv cannot be written: there is no folder no"),
+        ("fit good.npz -o no/model.slova", "no/model.slova cannot be written: there is no folder no"),
         (
-            "fit good.npz -o m.slova --map temperature --stream",
-            "--stream is for the exponential map: temperature needs all",
+            "score good.npz --model model.slova -o out.txt",
+            "out.txt has the suffix '.txt'; wanted one of .csv, .npy, .npz",
+        ),
+        ("score good.npz --model model.slova -o good.npz", "good.npz is also an input, and would be replaced"),
+        ("fit good.npz -o good.npz", "good.npz is also an input, and would be replaced"),
+        ("score good.npz --model model.slova --json", "--json and -o - both write to stdout"),
+        ("score good.npz --model model.slova --reject 0.5 --risk 0.1", "wanted one of --reject, --risk and --coverage"),
+        ("score good.npz --model model.slova --reject 1.5", "Invalid value for '--reject'"),
+        ("score good.npz --model model.slova --risk 0.1", "this scorer was not fitted on a validation set"),
+        ("metrics good.npz --model model.slova --head ova", "--head belongs to logits without a --model"),
+        (
+            "fit good.npz -o m.slova --calibration temperature --stream",
+            "--stream is for exponential calibration: temperature needs all",
         ),
         ("fit good.npz -o m.slova --rescale --stream", "--rescale needs all rows in memory"),
-        ("fit good.npz -o m.slova --map beta --loss squared", "--loss and --at-most-one belong to the exponential map"),
-        ("fit good.npz -o m.slova --map none --pairs top", "--pairs has no meaning for --map none"),
-        ("fit good.npz -o m.slova --map cubic", "Invalid value for '--map': 'cubic' is not one of"),
+        (
+            "fit good.npz -o m.slova --calibration beta --loss squared",
+            "--loss and --at-most-one belong to exponential calibration",
+        ),
+        ("fit good.npz -o m.slova --calibration none --pairs top", "--pairs has no meaning for --calibration none"),
+        ("fit good.npz -o m.slova --calibration cubic", "Invalid value for '--calibration': 'cubic' is not one of"),
         ("fit good.npz", "Missing option '-o'"),
         ("bake", "No such command 'bake'"),
         ("fit --fast", "No such option"),
@@ -188,7 +194,7 @@ def test_a_damaged_map_is_refused(folder):
 )
 def test_what_cannot_be_asked_for_is_said_in_a_sentence(folder, command, sentence):
     assert error(command).startswith(sentence)
-    assert {path.name for path in folder.iterdir()} == {"map.slova", "good.npz"}
+    assert {path.name for path in folder.iterdir()} == {"model.slova", "good.npz"}
 
 
 def test_logits_in_an_npy_file_want_a_file_of_labels(folder):
@@ -201,13 +207,11 @@ def test_logits_in_an_npy_file_want_a_file_of_labels(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("module", "extra"), [("pyarrow", "parquet"), ("torch", "bench"), ("sklearn", "bench"), ("altair", "report")]
-)
-def test_a_missing_extra_is_named(monkeypatch, module, extra):
-    monkeypatch.setitem(sys.modules, module, None)
-    command = "score good.npz --map map.slova -o out.parquet" if module == "pyarrow" else "demo"
-    assert error(command).endswith(f'needs {module}: pip install "slova[{extra}]"')
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert error("score good.npz --model model.slova -o out.parquet").endswith(
+        'needs pyarrow: pip install "slova[parquet]"'
+    )
 
 
 @pytest.mark.parametrize("target", ["read-only/out.csv", "folder.csv"])
@@ -215,7 +219,7 @@ def test_an_output_that_cannot_be_written_is_said_before_the_work(folder, monkey
     (folder / "read-only").mkdir()
     (folder / "folder.csv").mkdir()
     monkeypatch.setattr("os.access", lambda *_: False)  # whoever runs this may be root, who can write anywhere
-    assert error(f"score missing.npz --map map.slova -o {target}").startswith(f"{target} cannot be written: it")
+    assert error(f"score missing.npz --model model.slova -o {target}").startswith(f"{target} cannot be written: it")
 
 
 def test_json_is_nothing_but_json(folder):

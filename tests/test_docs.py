@@ -64,7 +64,7 @@ def test_the_commands_of_the_readme_run(tmp_path):
         words = [sys.executable, "-m", "slova", *shlex.split(command, comments=True)[1:]]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
         assert done.returncode == 0, done.stderr
-    assert {"map.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"model.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def maker(name):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from slova_bench.cli.bench import _summary
+from slova_bench.cli.summary import summary
 from slova_bench.results import Cell, Results, Row
 
 from slova import artifact
@@ -48,10 +48,10 @@ def test_seeds_are_a_count_or_a_list(folder, text, wanted):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["ood", "--seeds", "0"], "--seeds wants a count such as 5"),
-        (["ood", "--seeds", "some"], "--seeds wants a count such as 5"),
-        (["ood", "--seeds", "0,-1"], "--seeds wants a count such as 5"),
-        (["ood", "--methods", ","], "--methods wants names such as softmax,slova; got ','"),
+        (["ood", "--seeds", "0"], "--seeds must be a count such as 5"),
+        (["ood", "--seeds", "some"], "--seeds must be a count such as 5"),
+        (["ood", "--seeds", "0,-1"], "--seeds must be a count such as 5"),
+        (["ood", "--methods", ","], "--methods must be names such as softmax,slova; got ','"),
         (["ood", "--methods", "sofmax"], "no method is called sofmax; there are acet"),
         (["odd"], "no experiment is called 'odd'; there are ablation"),
         (["ood", "--on", "imagenet"], "nothing can be trained on 'imagenet'; there are digits"),
@@ -115,7 +115,7 @@ def test_the_summary_is_over_what_all_methods_have():
     rows = [Row.of(one, "ece", 0.1 + place) for place, one in enumerate(more)]
     rows += [Row.of(one._replace(method="slova", variant="M=2"), "ece", 0.2) for one in more[:2]]
     rows += [Row.of(cell._replace(method="slova", variant="M=2"), "nll", 0.3)]
-    heads, counts, *lines = (line.split() for line in _summary(rows, "").splitlines())
+    heads, counts, *lines = (line.split() for line in summary(rows, "").splitlines())
     assert heads == ["mean", "over", "sets", "ece", "nll"]
     assert counts[-2:] == ["2", "1"]
     assert lines == [["softmax", "0.6000", "–"], ["slova", "M=2", "0.2000", "0.3000"]]
@@ -124,7 +124,7 @@ def test_the_summary_is_over_what_all_methods_have():
 def test_where_methods_have_nothing_in_common_there_is_no_mean():
     cell = Cell("maps", "softmax", "", "digits-train", "digits-val", "", 0.5, 0, 100)
     rows = [Row.of(one, "observed", 0.1) for one in (cell, cell._replace(method="slova", level=0.4))]
-    assert [line.split()[-1] for line in _summary(rows, "").splitlines()] == ["observed", "0", "–", "–"]
+    assert [line.split()[-1] for line in summary(rows, "").splitlines()] == ["observed", "0", "–", "–"]
 
 
 def test_interrupted_it_keeps_the_rows_and_says_how_to_go_on(folder, monkeypatch):

@@ -19,7 +19,7 @@ from slova.cli import main
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    return folder, CliRunner().invoke(main, ["demo", "-o", str(folder)])
+    return folder, CliRunner().invoke(main, ["bench", "demo", "-o", str(folder)])
 
 
 def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
@@ -55,7 +55,7 @@ def test_what_is_said_of_the_size_comes_from_the_rows():
 
 def test_run_again_it_computes_nothing_and_says_the_same(demo):
     folder, before = demo
-    said = CliRunner().invoke(main, ["demo", "-o", str(folder)])
+    said = CliRunner().invoke(main, ["bench", "demo", "-o", str(folder)])
     assert said.stdout == before.stdout
     assert ", 0 of them new" in said.stderr
 

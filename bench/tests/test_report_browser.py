@@ -3,14 +3,11 @@ reach."""
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from slova_bench.histograms import Histograms
 from slova_bench.report.comparison import comparison
-from slova_bench.report.page import render
 from slova_bench.results_folder import ResultsFolder
 
-from slova.cli import main
-from slova.scorer import Scorer
+from slova.report.page import render
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
@@ -244,23 +241,3 @@ def test_charts_follow_the_theme(opened):
     page.emulate_media(color_scheme="light")
     page.reload()
     assert page.evaluate(paper) == light
-
-
-def test_the_page_of_one_s_own_model_works(browser, tmp_path):
-    generator = np.random.default_rng(0)
-    logits = generator.normal(-1, 2, (500, 3))
-    np.savez(tmp_path / "mine.npz", logits=logits, labels=logits.argmax(1) * (generator.random(500) < 0.8))
-    np.save(tmp_path / "<b>far.npy", logits[:200] - 2)
-    command = ["report", "mine.npz", "--ood", "<b>far.npy", "-o", "own.html"]
-    words = [str(tmp_path / word) if "." in word else word for word in command]
-    assert CliRunner().invoke(main, words).exit_code == 0
-    own = Opened(browser.new_page(), tmp_path / "own.html")
-    page = own.open(width=390)
-    page.locator("#chart-density svg").wait_for()
-    before, after = own.reject(0.2)["This model"], own.reject(0.8)["This model"]
-    confidence = Scorer(classes=3).predict(logits).confidence
-    assert shares(after[0]) == pytest.approx((confidence >= 0.8).mean(), abs=5.1e-5)
-    assert shares(after[3]) > shares(before[3])
-    assert page.locator("#chart-density + figcaption li").all_inner_texts() == ["rows of a class", "<b>far.npy"]
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert own.said == []

@@ -42,7 +42,7 @@ def test_the_page_is_what_the_committed_results_say():
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
     now = results_page(ResultsFolder.read(ROOT / "results"), ROOT / "docs" / "figures")
-    assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova report --docs docs"
+    assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova bench report --docs docs"
 
 
 def test_every_figure_of_the_page_is_there_and_every_link_leads_somewhere():

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from slova_bench.cli.bench import TimeLeft
+from slova_bench.cli.progress import TimeLeft
 from slova_bench.runner import Plan, execute
 
 KILLS = 20

@@ -23,8 +23,8 @@ psutil = pytest.importorskip("psutil")
 
 @pytest.fixture
 def map_file(scorer, tmp_path):
-    scorer.save(tmp_path / "map.slova")
-    return tmp_path / "map.slova"
+    scorer.save(tmp_path / "model.slova")
+    return tmp_path / "model.slova"
 
 
 def said(*arguments: object) -> dict:
@@ -42,7 +42,7 @@ def error(*arguments: object) -> str:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_scores_are_those_of_the_library(rows, scorer, map_file, tmp_path, workers):
     out = tmp_path / "out"
-    command = ("score", rows.folder, "--map", map_file, "-o", out, "--engine", "local", "--workers", workers)
+    command = ("score", rows.folder, "--model", map_file, "-o", out, "--engine", "local", "--workers", workers)
     report = said(*command, "--coverage", 0.7, "--batch-size", 111)
     reject = scorer.threshold(coverage=0.7)
     wanted = scorer.predict(rows.logits, reject=reject)
@@ -58,7 +58,7 @@ def test_the_labels_of_a_classifier_with_names_are_names(rows, scorer, tmp_path)
     torch = pytest.importorskip("torch")
     names, model, out = ("ash", "elm", "oak", "yew"), tmp_path / "model.slova", tmp_path / "out"
     slova.Classifier(torch.nn.Linear(2, 4), scorer, names=names, reject=0.5).save(model)
-    report = said("score", rows.folder, "--map", model, "-o", out, "--engine", "local", "--workers", 1)
+    report = said("score", rows.folder, "--model", model, "-o", out, "--engine", "local", "--workers", 1)
     labels = [(*names, "-1")[label] for label in scorer.predict(rows.logits, reject=0.5).label]
     assert pq.read_table(out)["label"].to_pylist() == labels
     assert report["rejected"] == labels.count("-1") > 0
@@ -71,7 +71,7 @@ def test_as_many_names_as_classes_are_wanted(rows, scorer, tmp_path):
 
 
 def test_answers_are_replaced_only_if_asked_for(rows, map_file, tmp_path):
-    command = ("score", rows.folder, "--map", map_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
+    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
     said(*command)
     assert "out is already there: remove it, or ask to overwrite it" in error(*command)
     assert said(*command, "--overwrite")["rows"] == 6000
@@ -93,8 +93,8 @@ def test_a_fit_on_an_engine_is_a_streamed_fit(rows, tmp_path):
 def test_metrics_on_an_engine_are_those_of_one_process(rows, map_file, tmp_path):
     pq.write_table(pq.read_table(rows.folder), tmp_path / "all.parquet")
     ood = rows.folder / "0.parquet"
-    alone = said("metrics", tmp_path / "all.parquet", "--map", map_file, "--ood", ood)
-    found = said("metrics", rows.folder, "--map", map_file, "--ood", ood, "--engine", "local", "--workers", 2)
+    alone = said("metrics", tmp_path / "all.parquet", "--model", map_file, "--ood", ood)
+    found = said("metrics", rows.folder, "--model", map_file, "--ood", ood, "--engine", "local", "--workers", 2)
     bounds, wanted = found.pop("bounds"), alone.pop("bounds")
     assert found == pytest.approx(alone, rel=1e-9)
     assert bounds == pytest.approx(wanted, rel=1e-6, abs=1e-12)
@@ -105,7 +105,7 @@ def test_metrics_on_an_engine_are_those_of_one_process(rows, map_file, tmp_path)
 def test_a_command_on_an_engine_says_one_line(request, rows, scorer, map_file, tmp_path, engine):
     """In a process of its own, which starts the engine and stops it, and leaves the noise of both unsaid."""
     request.getfixturevalue(engine)
-    words = ["score", rows.folder, "--map", map_file, "-o", "out", "--engine", engine, "--workers", 2]
+    words = ["score", rows.folder, "--model", map_file, "-o", "out", "--engine", engine, "--workers", 2]
     command = [sys.executable, "-m", "slova", *map(str, words)]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "RAY"))
@@ -116,12 +116,12 @@ def test_a_command_on_an_engine_says_one_line(request, rows, scorer, map_file, t
     np.testing.assert_array_equal(
         pq.read_table(tmp_path / "out")["confidence"].to_numpy(), scorer.predict(rows.logits).confidence
     )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.slova", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.slova", "out"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_killed_command_leaves_no_output_and_no_process(rows, map_file, tmp_path, number, code):
-    words = ["score", rows.folder, "--map", map_file, "-o", "out", "--engine", "local", "--batch-size", 3]
+    words = ["score", rows.folder, "--model", map_file, "-o", "out", "--engine", "local", "--batch-size", 3]
     command = [sys.executable, "-m", "slova", *map(str, words)]
     heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a test run in the background ignores
     with subprocess.Popen(
@@ -138,15 +138,15 @@ def test_a_killed_command_leaves_no_output_and_no_process(rows, map_file, tmp_pa
     while any(psutil.pid_exists(int(name[3])) for name in writing):
         time.sleep(0.01)
     if number != signal.SIGKILL:  # which gives nobody a chance to tidy up
-        assert [path.name for path in tmp_path.iterdir()] == ["map.slova"]
+        assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]
 
 
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("spark", "pyspark.sql")])
 def test_an_engine_that_is_not_installed_is_named(rows, map_file, tmp_path, monkeypatch, engine, package):
     monkeypatch.setitem(sys.modules, package, None)
-    command = ("score", rows.folder, "--map", map_file, "-o", tmp_path / "out", "--engine", engine)
+    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", engine)
     assert error(*command) == f'the engine {engine} is not installed: pip install "slova[{engine}]"'
-    assert [path.name for path in tmp_path.iterdir()] == ["map.slova"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]
 
 
 def test_spark_without_java_says_so(rows, map_file, tmp_path, monkeypatch):
@@ -155,7 +155,7 @@ def test_spark_without_java_says_so(rows, map_file, tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    command = ("score", rows.folder, "--map", map_file, "-o", tmp_path / "out", "--engine", "spark")
+    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "spark")
     assert error(*command).startswith("the engine spark wants Java 17 or later: no java is on the path")
 
 
@@ -165,7 +165,7 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho This is Java 8 >&2\nexit 1\n")
     (tmp_path / "bin" / "java").chmod(0o755)
-    command = ["score", rows.folder, "--map", map_file, "-o", tmp_path / "out", "--engine", "spark"]
+    command = ["score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "spark"]
     environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "slova", *map(str, command)], capture_output=True, text=True, env=environment
@@ -176,12 +176,12 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("score {rows} --map {map} --engine local", "an --engine writes a folder of parquet files: name it with -o"),
-        ("score {rows} --map {map} -o out --workers 2", "--workers belongs to an --engine"),
-        ("score {rows}/0.parquet --map {map} -o out.csv --overwrite", "--overwrite belongs to an --engine"),
+        ("score {rows} --model {map} --engine local", "an --engine writes a folder of parquet files: name it with -o"),
+        ("score {rows} --model {map} -o out --workers 2", "--workers belongs to an --engine"),
+        ("score {rows}/0.parquet --model {map} -o out.csv --overwrite", "--overwrite belongs to an --engine"),
         ("metrics {rows}/0.parquet --workers 2", "--workers belongs to an --engine"),
         ("fit {rows}/0.parquet -o m.slova --workers 2", "--workers belongs to an --engine"),
-        ("fit {rows} -o m.slova --engine local --map beta", "--engine is for the exponential map"),
+        ("fit {rows} -o m.slova --engine local --calibration beta", "--engine is for exponential calibration"),
         ("fit {rows} -o m.slova --engine local --stream", "leave out --stream"),
         ("fit {rows} -o m.slova --engine local --rescale", "--rescale needs all rows in memory"),
         ("fit {rows} -o m.slova --engine local --labels l.npy", "an --engine wants the labels in the same files"),
@@ -192,4 +192,4 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
 def test_what_makes_no_sense_is_said(rows, map_file, tmp_path, monkeypatch, words, sentence):
     monkeypatch.chdir(tmp_path)
     assert sentence in error(*words.format(rows=rows.folder, map=map_file).split())
-    assert [path.name for path in tmp_path.iterdir()] == ["map.slova"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]

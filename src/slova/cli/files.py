@@ -10,8 +10,9 @@ import click
 
 from slova.io import TableError
 from slova.saved import Saved, load_saved
+from slova.scorer import Scorer
 
-__all__ = ["check_output", "load", "threshold"]
+__all__ = ["check_output", "load", "scorer_or_none", "threshold"]
 
 
 def load(path: Path) -> Saved:
@@ -20,6 +21,13 @@ def load(path: Path) -> Saved:
         return load_saved(path)
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def scorer_or_none(model: Path | None, head: str | None) -> Scorer | None:
+    """The scorer of --model, or None for logits whose head is --head."""
+    if model is not None and head is not None:
+        raise click.UsageError("--head belongs to logits without a --model, which has a head of its own")
+    return None if model is None else load(model).scorer
 
 
 def threshold(saved: Saved, asked: Mapping[str, float | None]) -> float:

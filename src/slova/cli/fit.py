@@ -4,127 +4,142 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 import numpy as np
 
 from slova._backend import Array
 from slova.batch.fitting import FOLDS, Fitted, Plan, judged
-from slova.batch.measures import calibration
-from slova.calibration import (
-    BetaCalibration,
-    ExponentialCalibration,
-    HistogramBinning,
-    IsotonicCalibration,
-    SmallValidationWarning,
-    TemperatureScaling,
-)
+from slova.batch.measures import calibration as ece_of
+from slova.calibration import CALIBRATORS, SmallValidationWarning
 from slova.cli.files import check_output
+from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, workers
 from slova.cli.stream import check_engine_options, opened_rows
 from slova.cli.terminal import print_json, progress
 from slova.heads import NONE
 from slova.io import Table, TableError
 from slova.scorer import HEADS, Scorer
 
-__all__ = ["FitOptions", "calibrate", "run"]
+__all__ = ["fit"]
 
 FITS: dict[str, Callable[..., Any]] = {
-    "exponential": ExponentialCalibration.fit,
-    "temperature": TemperatureScaling.fit,
-    "isotonic": IsotonicCalibration.fit,
-    "beta": BetaCalibration.fit,
-    "histogram": HistogramBinning.fit,
+    name: CALIBRATORS[name].fit for name in ("exponential", "temperature", "isotonic", "beta", "histogram")
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitOptions:
-    logits: Path
-    output: Path
-    labels: Path | None
-    head: str
-    map_name: str
-    pairs: Literal["all", "top"] | None
-    at_most_one: bool
-    rescale: bool
-    stream: bool
-    engine: str | None
-    workers: int | None
-    size: int | None
-    as_json: bool
+@click.command()
+@click.argument("logits", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="The scorer file to write, for example model.slova.")
+@labels_file
+@click.option("--head", type=HEAD, default="slova", show_default=True, help="How logits become probabilities.")
+@click.option(
+    "--calibration",
+    type=click.Choice([*FITS, "none"]),
+    default="exponential",
+    show_default=True,
+    help="What calibrates the probabilities.",
+)
+@click.option(
+    "--pairs", type=click.Choice(["all", "top"]), help="Fit to all classes of a row, or to its top class.  [all]"
+)
+@click.option("--at-most-one", is_flag=True, help="Exponential calibration may map a probability of 1 to less than 1.")
+@click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
+@click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential or none); two passes.")
+@engine
+@workers
+@batch_size
+@as_json
+def fit(
+    logits: Path,
+    output: Path,
+    labels: Path | None,
+    head: str,
+    calibration: str,
+    pairs: str | None,
+    at_most_one: bool,
+    rescale: bool,
+    stream: bool,
+    engine: str | None,
+    workers: int | None,
+    size: int | None,
+    as_json: bool,
+) -> None:
+    """Fit a scorer to validation LOGITS and their labels.
 
-    @property
-    def table(self) -> Table:
-        return Table(self.logits, self.labels, self.size)
-
-    @property
-    def in_pieces(self) -> bool:
-        return self.stream or self.engine is not None
-
-
-def run(options: FitOptions) -> None:
-    _check(options)
-    check_output(options.output, options.logits, options.labels)
-    fitted = _fit_in_pieces(options) if options.in_pieces else _fit(options)
-    try:
-        fitted.scorer.save(options.output)
-    except OSError as error:
-        raise TableError(f"{options.output} cannot be written: {error.strerror}") from error
-    print_json(_summary(fitted, options)) if options.as_json else click.echo(_sentences(fitted, options))
+    Example: slova fit val.npz -o model.slova
+    """
+    asked = {"pairs": pairs, "at_most_one": at_most_one or None}
+    given = {name: value for name, value in asked.items() if value is not None}
+    _check_calibration(calibration, given)
+    _check_streaming(calibration, rescale=rescale, stream=stream, engine=engine, workers=workers)
+    check_output(output, logits, labels)
+    table = Table(logits, labels, size)
+    if stream or engine is not None:
+        fitted = _fit_in_pieces(table, _plan(head, calibration, given), engine, workers)
+    else:
+        fitted = _fit(table, head, _calibrate(calibration, given), rescale=rescale)
+    _save(fitted.scorer, output)
+    how = {"output": str(output), "head": head, "calibration": calibration}
+    print_json(how | _summary(fitted)) if as_json else click.echo(_sentences(fitted, **how))
 
 
-def _check(options: FitOptions) -> None:
-    """An option that would have no effect is an error, not a silence."""
-    if options.map_name != "exponential" and options.at_most_one:
-        raise click.UsageError(f"--at-most-one belongs to the exponential map, got --map {options.map_name}")
-    if options.map_name in ("temperature", "none") and options.pairs is not None:
-        raise click.UsageError(f"--pairs has no meaning for --map {options.map_name}")
-    check_engine_options(options.engine, workers=options.workers)
-    if options.stream and options.engine is not None:
+def _check_calibration(calibration: str, given: Mapping[str, Any]) -> None:
+    """An option that would have no effect is an error."""
+    if calibration != "exponential" and "at_most_one" in given:
+        raise click.UsageError(f"--at-most-one belongs to exponential calibration, got --calibration {calibration}")
+    if calibration in ("temperature", "none") and "pairs" in given:
+        raise click.UsageError(f"--pairs has no meaning for --calibration {calibration}")
+
+
+def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: str | None, workers: int | None) -> None:
+    check_engine_options(engine, workers=workers)
+    if stream and engine is not None:
         raise click.UsageError("an --engine never holds the files in memory: leave out --stream")
-    asked = "--stream" if options.engine is None else "--engine"
-    if options.in_pieces and options.map_name not in ("exponential", "none"):
-        raise click.UsageError(f"{asked} is for the exponential map: {options.map_name} needs all rows in memory")
-    if options.in_pieces and options.rescale:
+    asked = "--stream" if engine is None else "--engine"
+    streaming = stream or engine is not None
+    if streaming and calibration not in ("exponential", "none"):
+        raise click.UsageError(f"{asked} is for exponential calibration: {calibration} needs all rows in memory")
+    if streaming and rescale:
         raise click.UsageError(f"--rescale needs all rows in memory and cannot be fitted with {asked}")
 
 
-def calibrate(options: FitOptions) -> Callable[[Array, Array], Any] | None:
-    """The fit that the options ask for, from log-probabilities and labels to a map."""
-    if options.map_name == "none":
-        return None
-    asked: dict[str, Any] = {} if options.map_name == "temperature" else {"which": options.pairs or "all"}
-    if options.map_name == "exponential":
-        asked |= {"at_most_one": options.at_most_one}
-    return partial(FITS[options.map_name], **asked)
+def _calibrate(calibration: str, given: Mapping[str, Any]) -> Callable[[Array, Array], Any] | None:
+    """The function that fits the calibrator to log-probabilities and labels."""
+    names = {"pairs": "which"}
+    options = {names.get(name, name): value for name, value in given.items()}
+    return None if calibration == "none" else partial(FITS[calibration], **options)
 
 
-def _fit_in_pieces(options: FitOptions) -> Fitted:
+def _plan(head: str, calibration: str, given: Mapping[str, Any]) -> Plan:
+    return Plan(head=head, map="none" if calibration == "none" else "exponential", **given)
+
+
+def _save(scorer: Scorer, output: Path) -> None:
+    try:
+        scorer.save(output)
+    except OSError as error:
+        raise TableError(f"{output} cannot be written: {error.strerror}") from error
+
+
+def _fit_in_pieces(table: Table, plan: Plan, engine: str | None, workers: int | None) -> Fitted:
     """Two passes, and never all rows at once."""
-    plan = Plan(
-        head=options.head,
-        map="none" if options.map_name == "none" else "exponential",
-        pairs=options.pairs or "all",
-        at_most_one=options.at_most_one,
-    )
-    with opened_rows([options.table], options.engine, options.workers) as (rows,):
+    with opened_rows([table], engine, workers) as (rows,):
         return judged(rows, plan)
 
 
-def _fit(options: FitOptions) -> Fitted:
+def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | None, *, rescale: bool) -> Fitted:
     with progress("fitting") as tell:
-        logits, labels = options.table.arrays()
+        logits, labels = table.arrays()
         tell(0.1)
-        fit = partial(Scorer.fit, head=HEADS[options.head], calibrate=calibrate(options), rescale=options.rescale)
+        fit = partial(Scorer.fit, head=HEADS[head], calibrate=calibrate, rescale=rescale)
         scorer = fit(logits, labels)
         tell(0.3)
-        before = calibration(Scorer(classes=scorer.classes, head=scorer.head), logits, labels).value
+        before = ece_of(Scorer(classes=scorer.classes, head=scorer.head), logits, labels).value
         after = _cross_fitted(fit, logits, labels, lambda share: tell(0.3 + 0.7 * share))
     return Fitted(scorer, len(labels), int((labels == NONE).sum()), before, after)
 
@@ -141,21 +156,19 @@ def _cross_fitted(
         warnings.simplefilter("ignore", SmallValidationWarning)  # said once, of the whole set
         for held_out in range(FOLDS):
             rows = fold == held_out
-            states.append(calibration(fit(logits[~rows], labels[~rows]), logits[rows], labels[rows]))
+            states.append(ece_of(fit(logits[~rows], labels[~rows]), logits[rows], labels[rows]))
             tell((held_out + 1) / FOLDS)
     return reduce(add, states).value
 
 
-def _summary(fitted: Fitted, options: FitOptions) -> dict[str, Any]:
-    report = getattr(fitted.scorer.map, "report", None)
+def _summary(fitted: Fitted) -> dict[str, Any]:
+    calibrator = fitted.scorer.map
+    report = getattr(calibrator, "report", None)
     return {
-        "output": str(options.output),
-        "head": options.head,
-        "map": options.map_name,
         "classes": fitted.scorer.classes,
         "rows": fitted.rows,
         "none_rows": fitted.none_rows,
-        "numbers": _numbers(fitted.scorer.map),
+        "numbers": _numbers(calibrator),
         "error": None if report is None else report.error,
         "gap": None if report is None else report.gap,
         "ece_before": fitted.before,
@@ -163,28 +176,31 @@ def _summary(fitted: Fitted, options: FitOptions) -> dict[str, Any]:
     }
 
 
-def _numbers(fitted: Any) -> dict[str, Any]:
-    """The numbers that a map consists of."""
-    names = [] if fitted is None else [field.name for field in dataclasses.fields(fitted) if field.name != "report"]
-    return {name: np.asarray(getattr(fitted, name)).tolist() for name in names}
+def _numbers(calibrator: Any) -> dict[str, Any]:
+    """The numbers that a calibrator consists of."""
+    fields = [] if calibrator is None else dataclasses.fields(calibrator)
+    names = [field.name for field in fields if field.name != "report"]
+    return {name: np.asarray(getattr(calibrator, name)).tolist() for name in names}
 
 
-def _sentences(fitted: Fitted, options: FitOptions) -> str:
-    found = fitted.scorer
+def _sentences(fitted: Fitted, *, output: str, head: str, calibration: str) -> str:
+    calibrator = fitted.scorer.map
+    how = f"{head} head, {_described(calibrator, calibration)}"
     lines = [
-        f"{options.output}: {options.head} head, {_described(found.map, options.map_name)}, {found.classes} classes",
+        f"{output}: {how}, {fitted.scorer.classes} classes",
         f"fitted on {fitted.rows:,} rows, {fitted.none_rows:,} of them labelled none",
     ]
-    report = getattr(found.map, "report", None)
+    report = getattr(calibrator, "report", None)
     if report is not None:
         lines.append(f"mean squared error {report.error:.4g}, at most {report.gap:.2g} above the best possible")
     after = "too few rows" if fitted.after is None else f"{fitted.after:.4f}, cross-fitted in {FOLDS} folds"
     return "\n".join([*lines, f"ECE before {fitted.before:.4f}, after {after}"])
 
 
-def _described(fitted: Any, name: str) -> str:
+def _described(calibrator: Any, name: str) -> str:
     if name == "exponential":
-        return f"exponential map of {len(fitted.exponents)} term{'s' * (len(fitted.exponents) != 1)}"
+        terms = len(calibrator.exponents)
+        return f"exponential calibration of {terms} term{'s' * (terms != 1)}"
     if name == "temperature":
-        return f"temperature {fitted.temperature:.4g}"
-    return "no map" if fitted is None else f"{name} map"
+        return f"temperature {calibrator.temperature:.4g}"
+    return "no calibration" if calibrator is None else f"{name} calibration"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from slova.batch.measures import BINS, Values, measured
-from slova.cli.files import load
+from slova.cli.files import scorer_or_none
+from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, workers
 from slova.cli.stream import opened_rows
 from slova.cli.terminal import aligned, print_json
 from slova.io import Table
 from slova.metrics import Estimate
 from slova.scorer import HEADS, Scorer
 
-__all__ = ["MetricsOptions", "run"]
+__all__ = ["metrics"]
 
 NAMES = {
     "rows": "rows",
@@ -34,28 +34,36 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class MetricsOptions:
-    logits: Path
-    labels: Path | None
-    map_file: Path | None
-    head: str | None
-    ood: Path | None
-    engine: str | None
-    workers: int | None
-    size: int | None
-    as_json: bool
+@click.command()
+@click.argument("logits", type=FILE)
+@labels_file
+@head_or_model
+@click.option("--ood", type=FILE, help="Logits of out-of-distribution inputs, to be distinguished from these.")
+@engine
+@workers
+@batch_size
+@as_json
+def metrics(
+    logits: Path,
+    labels: Path | None,
+    model: Path | None,
+    head: str | None,
+    ood: Path | None,
+    engine: str | None,
+    workers: int | None,
+    size: int | None,
+    as_json: bool,
+) -> None:
+    """Measure accuracy and calibration on LOGITS with labels.
 
-
-def run(options: MetricsOptions) -> None:
-    if options.map_file is not None and options.head is not None:
-        raise click.UsageError("--head belongs to logits without a --map, which has a head of its own")
-    known = None if options.map_file is None else load(options.map_file).scorer
-    tables = [Table(options.logits, options.labels, options.size)]
-    tables += [] if options.ood is None else [Table(options.ood, size=options.size)]
-    with opened_rows(tables, options.engine, options.workers) as (rows, *ood):
-        scorer = known or Scorer(classes=rows.classes, head=HEADS[options.head or "slova"])
-        _report(measured(rows, scorer, *ood), options.as_json)
+    Example: slova metrics test.npz --model model.slova --ood ood.npz
+    """
+    known = scorer_or_none(model, head)
+    tables = [Table(logits, labels, size)]
+    tables += [] if ood is None else [Table(ood, size=size)]
+    with opened_rows(tables, engine, workers) as (rows, *others):
+        scorer = known or Scorer(classes=rows.classes, head=HEADS[head or "slova"])
+        _report(measured(rows, scorer, *others), as_json)
 
 
 def _report(values: Values, as_json: bool) -> None:

@@ -1,15 +1,34 @@
-"""Options that several commands have."""
+"""Options that several commands share. Choices are those of the registries."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-__all__ = ["FILE", "SHARE", "as_json", "batch_size", "engine", "heads", "labels_file", "plugin", "workers"]
+from slova.batch import ENGINES
+from slova.scorer import HEADS
 
-FILE = click.Path(path_type=Path, readable=False)  # what is wrong with a file is said by whoever opens it
+__all__ = [
+    "FILE",
+    "HEAD",
+    "SHARE",
+    "as_json",
+    "batch_size",
+    "engine",
+    "head_or_model",
+    "labels_file",
+    "thresholds",
+    "workers",
+]
+
+Command = Callable[..., Any]
+
+FILE = click.Path(path_type=Path, readable=False)  # the reader of a file reports what is wrong with it
 SHARE = click.FloatRange(0.0, 1.0)
+HEAD = click.Choice(list(HEADS))
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout; an infinite number is null.")
 labels_file = click.option(
     "--labels", type=FILE, help="The file of the labels, if not in the same file (always for npy)."
@@ -21,20 +40,32 @@ batch_size = click.option(
     metavar="ROWS",
     help="Rows at a time.  [65,536; fewer with more than 32 classes]",
 )
-heads = click.Choice(["slova", "ova", "softmax"])
-plugin = click.option(
-    "--plugin",
-    "plugins",
-    type=FILE,
-    multiple=True,
-    callback=lambda context, option, paths: tuple(path.resolve() for path in paths),
-    help="A Python file with a METHOD of your own, run beside the others, or --methods; may be given more than once.",
-)
 engine = click.option(
     "--engine",
-    type=click.Choice(["local", "ray", "spark"]),
-    help="Do it in pieces on this engine: LOGITS is a parquet file or a folder of them.",
+    type=click.Choice(list(ENGINES)),
+    help="Work in parts on this engine: LOGITS is a parquet file or a folder of them.",
 )
 workers = click.option(
-    "--workers", type=click.IntRange(1), help="Processes of an --engine that is started here.  [one a core]"
+    "--workers", type=click.IntRange(1), help="Processes of an --engine that is started here.  [one per core]"
 )
+
+
+def head_or_model(command: Command) -> Command:
+    """--model, or --head for logits without a model."""
+    model = click.option("--model", type=FILE, help="A file that `slova fit` wrote; without it nothing is calibrated.")
+    head = click.option("--head", type=HEAD, help="How logits become probabilities, if there is no --model.  [slova]")
+    return model(head(command))
+
+
+def thresholds(command: Command) -> Command:
+    """--reject, --risk and --coverage, of which at most one may be given."""
+    reject = click.option(
+        "--reject", type=SHARE, help="Answer -1 where the confidence is below this.  [a saved classifier's; else 0]"
+    )
+    risk = click.option(
+        "--risk", type=SHARE, help="Reject so that at most this share of the answers is wrong, with 95 % certainty."
+    )
+    coverage = click.option(
+        "--coverage", type=SHARE, help="Reject so that at least this share of the validation rows is answered."
+    )
+    return reject(risk(coverage(command)))

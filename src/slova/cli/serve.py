@@ -1,12 +1,9 @@
-"""`slova serve`: an exported model, or a scorer file, behind HTTP. The command stands here whole; what it needs is
-imported when it runs."""
+"""`slova serve`: an exported model, or a scorer file, behind HTTP."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,24 +14,6 @@ __all__ = ["serve"]
 SECRET = "SLOVA_TOKEN"
 LOCAL = ("127.0.0.1", "::1", "localhost")
 COUNT = click.IntRange(1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions:
-    model: Path
-    host: str
-    port: int
-    name: str | None
-    reject: float | None
-    token_file: Path | None
-    batch_rows: int
-    batch_wait: float
-    max_rows: int
-    max_body: float
-    max_requests: int
-    body_timeout: float
-    window: int
-    threads: int
 
 
 @click.command()
@@ -60,34 +39,42 @@ class ServeOptions:
     help="In which a whole body must have come.",
 )  # fmt: skip
 @click.option("--window", type=COUNT, default=10_000, show_default=True, help="The last rows, whose drift is measured.")
-@click.option("--threads", type=click.IntRange(0), default=0, help="Of ONNX Runtime.  [one a core]")
-def serve(**options: Any) -> None:
-    """Serve MODEL, an exported .onnx file or a .slova scorer of logits, over HTTP until it is told to stop.
+@click.option("--threads", type=click.IntRange(0), default=0, help="Of ONNX Runtime.  [one per core]")
+def serve(
+    model: Path,
+    host: str,
+    port: int,
+    name: str | None,
+    reject: float | None,
+    token_file: Path | None,
+    batch_rows: int,
+    batch_wait: float,
+    max_rows: int,
+    max_body: float,
+    max_requests: int,
+    body_timeout: float,
+    window: int,
+    threads: int,
+) -> None:
+    """Serve MODEL, an exported .onnx file or a .slova scorer of logits, over HTTP until it is stopped.
 
     Example: slova serve model.onnx --port 8000
     """
-    run(ServeOptions(**options))
-
-
-def run(options: ServeOptions) -> None:
-    token = _token(options.token_file)
+    token = _token(token_file)
     try:
         from slova.serve import Batching, Limits, application, listen, load_model
         from slova.serve import serve as run_server
         from slova.serve.limits import MIB
 
-        model = load_model(options.model, name=options.name, reject=options.reject, threads=options.threads)
+        loaded = load_model(model, name=name, reject=reject, threads=threads)
     except ImportError as error:
         raise click.ClickException(str(error)) from None
-    body = round(options.max_body * MIB)
-    limits = Limits(
-        body=body, held=16 * body, rows=options.max_rows,
-        requests=options.max_requests, body_seconds=options.body_timeout,
-    )  # fmt: skip
-    batching = Batching(rows=options.batch_rows, seconds=options.batch_wait / 1000)
-    app = application(model, limits=limits, batching=batching, token=token, window=options.window)
-    listener = listen(options.host, options.port)
-    _announce(model.name, options.host, listener.getsockname()[1], token)
+    body = round(max_body * MIB)
+    limits = Limits(body=body, held=16 * body, rows=max_rows, requests=max_requests, body_seconds=body_timeout)
+    batching = Batching(rows=batch_rows, seconds=batch_wait / 1000)
+    app = application(loaded, limits=limits, batching=batching, token=token, window=window)
+    listener = listen(host, port)
+    _announce(loaded.name, host, listener.getsockname()[1], token)
     run_server(app, listener, limits=limits)
     click.echo("stopped", err=True)
 

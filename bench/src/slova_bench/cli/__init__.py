@@ -1,1 +1,27 @@
-"""The commands that the comparison adds: `slova bench …`."""
+"""The commands of the comparison: `slova bench run | images | list | report | demo`, one file each.
+
+`slova` finds the group by the entry point `slova.commands`. The modules of the comparison are imported when a command
+runs.
+"""
+
+from __future__ import annotations
+
+import click
+
+from slova.cli.groups import LazyGroup
+
+__all__ = ["bench"]
+
+
+@click.group(
+    cls=LazyGroup,
+    places={
+        "run": "slova_bench.cli.run:run",
+        "images": "slova_bench.cli.images:images",
+        "list": "slova_bench.cli.listing:listing",
+        "report": "slova_bench.cli.report:report",
+        "demo": "slova_bench.cli.demo:demo",
+    },
+)
+def bench() -> None:
+    """The comparison: every method of the paper, trained, shifted and measured."""

@@ -1,4 +1,4 @@
-"""`slova demo`: the comparison on what comes with slova, ending in a table and a page."""
+"""`slova bench demo`: the comparison on data that come with slova-bench, as a table and a page."""
 
 from __future__ import annotations
 
@@ -7,29 +7,45 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slova.cli.options import FILE
+from slova.cli.report import write
+from slova.cli.terminal import aligned
+from slova_bench.cli.report import comparison_page
+
 if TYPE_CHECKING:
     from slova_bench.results import Row
     from slova_bench.runner import Plan
     from slova_bench.tables import Table
 
-__all__ = ["run"]
+__all__ = ["demo"]
 
 STORED = ("shift", "ood", "ablation", "stability", "maps", "appendix")
 TRAINED = (*STORED, "directions", "plane")
 
 
-def run(on: str, folder: Path) -> None:
-    """What is in the folder already is not computed again."""
-    from slova.cli.report import check_extra as check_report_extra
-    from slova.cli.report import comparison, write
-    from slova_bench.cli.bench import check_extra, told
+@click.command()
+@click.option(
+    "--on",
+    type=click.Choice(["cifar10", "digits"]),
+    default="cifar10",
+    show_default=True,
+    help="cifar10: stored answers of real networks, in seconds; digits: every method is trained, in minutes.",
+)
+@click.option(
+    "-o", "--output", "folder", type=FILE, default="slova-demo", show_default=True, help="Where rows and page go."
+)
+def demo(on: str, folder: Path) -> None:
+    """Run the comparison on data that come with slova-bench, and show it as a table and an HTML page. Rows that are in
+    the folder already are not computed again.
 
-    check_extra()
-    check_report_extra()
+    Example: slova bench demo --on digits
+    """
+    from slova_bench.cli.progress import run_with_progress
+
     for plan in _plans(on, folder):
         click.echo(f"{plan.experiment} on {on}", err=True)
-        told(plan)
-    page = comparison(folder / "results")
+        run_with_progress(plan)
+    page = comparison_page(folder / "results")
     click.echo(_shown(folder / "results", on))
     write(folder / "report.html", page)
 
@@ -51,8 +67,6 @@ def _shown(results: Path, on: str) -> str:
 
 
 def _text(table: Table) -> str:
-    from slova.cli.terminal import aligned
-
     heads = [[column.group for column in table.columns], [column.name for column in table.columns]]
     return "\n".join([table.title, "", aligned([*heads, *([entry.text for entry in row] for row in table.rows)])])
 

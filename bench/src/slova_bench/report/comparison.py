@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from slova.report.page import Extension, Page
 from slova_bench import labels
 from slova_bench.claims import CLAIMS, Finding, Verdict, findings, tally
-from slova_bench.report.page import Page
+from slova_bench.report.charts import charts
 from slova_bench.report.panels import CONFIDENT, KINDS, Source, panel, source
 from slova_bench.report.series import Series, listed
 from slova_bench.report.sheets import sheet
@@ -18,7 +19,8 @@ from slova_bench.tables import TABLES, TableMaker, runs
 
 __all__ = ["comparison"]
 
-FOOTER = "Made by slova report from files of results. Nothing on this page is loaded from elsewhere."
+SCRIPTS = ("cells.js", "kinds.js", "metric.js", "sections.js")
+FOOTER = "Made by slova bench report from files of results. Nothing on this page is loaded from elsewhere."
 
 
 def comparison(evidence: ResultsFolder) -> Page:
@@ -47,7 +49,8 @@ def comparison(evidence: ResultsFolder) -> Page:
     }
     found = _with_rows(evidence)
     lede = [_lede(sources), _tally([finding for _, finding in found])]
-    return Page("SLOVA: the comparison", [part for part in lede if part], found, data, FOOTER)
+    added = Extension("slova_bench.report", "comparison.html", SCRIPTS, {"findings": found}, charts())
+    return Page("SLOVA: the comparison", [part for part in lede if part], data, FOOTER, added)
 
 
 def _sources(evidence: ResultsFolder) -> list[Source]:

@@ -20,7 +20,7 @@ from slova_bench.tables.writing import plain
 
 __all__ = ["results_page", "write_docs"]
 
-COMMAND = "slova report --docs docs"
+COMMAND = "slova bench report --docs docs"
 FIGURES = "figures"
 ELSEWHERE = {"Fig. 3": "[the method, formula by formula](method.md)"}
 

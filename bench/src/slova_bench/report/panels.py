@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from slova.report.packed import packed
 from slova_bench import labels
 from slova_bench.compare import compare
 from slova_bench.histograms import Histogram
 from slova_bench.report.cells import columns, places_of, spots
-from slova_bench.report.packed import packed
 from slova_bench.report.series import Series
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder

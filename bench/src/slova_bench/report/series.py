@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slova.report.colours import light_and_dark
 from slova_bench import labels
 
 __all__ = ["Series", "listed"]
@@ -16,8 +17,6 @@ FIRST = (
     *("slova_mirror", "slova_distance_ensemble", "slova_none"),
 )
 FEW = 6
-DARK = "#16181d"  # the page's dark paper, as in its style sheet
-CONTRAST = 4.0
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Series:
         return {
             "key": self.key,
             "name": look.name,
-            "light": look.colour,
-            "dark": on_dark(look.colour),
+            **light_and_dark(look.colour),
             "dash": list(look.dash) or [1, 0],
             "chosen": chosen,
         }
@@ -56,25 +54,3 @@ def listed(found: Iterable[Series]) -> tuple[list[Series], list[dict[str, Any]]]
 def _first(series: Sequence[Series]) -> Sequence[Series]:
     plain = [one for one in series if one.method in FIRST and not one.variant]
     return plain if len(plain) > 1 or len(series) <= 1 else series[:FEW]
-
-
-def on_dark(colour: str) -> str:
-    """The same colour for dark paper: greys are turned round, others mixed with white until they stand out."""
-    parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-    if max(parts) == min(parts):
-        parts = [min(235, 255 - part) for part in parts]
-    while _contrast(parts) < CONTRAST:
-        parts = [part + max(1, (255 - part) // 10) for part in parts]
-    return "#" + "".join(f"{part:02x}" for part in parts)
-
-
-def _contrast(parts: Sequence[int]) -> float:
-    paper = [int(DARK[place : place + 2], 16) for place in (1, 3, 5)]
-    return (_luminance(parts) + 0.05) / (_luminance(paper) + 0.05)
-
-
-def _luminance(parts: Sequence[int]) -> float:
-    """Relative, as in WCAG 2."""
-    shares = [part / 255 for part in parts]
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

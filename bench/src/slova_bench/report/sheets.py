@@ -1,11 +1,11 @@
-"""Tables as the page wants them: text, number and mark of each entry, and the CSV to take away."""
+"""Tables of the comparison as the page shows them."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from slova_bench.tables import Entry, Table
+from slova.report.sheets import shown
+from slova_bench.tables import Column, Table
 
 __all__ = ["sheet"]
 
@@ -16,20 +16,11 @@ def sheet(table: Table) -> dict[str, Any]:
         "title": table.title,
         "aside": table.aside,
         "notes": list(table.notes),
-        "columns": [_filled({"name": column.name, "group": column.group}) for column in table.columns],
-        "rows": [[_entry(entry) for entry in row] for row in table.rows],
+        "columns": [_head(column) for column in table.columns],
+        "rows": [[shown(entry.text, entry.value, entry.mark) for entry in row] for row in table.rows],
         "csv": table.csv(),
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
-    content: dict[str, Any] = _filled({"text": entry.text, "mark": entry.mark})
-    if entry.value is not None and math.isfinite(entry.value):
-        content["value"] = float(f"{entry.value:.6g}")
-    return content
-
-
-def _filled(parts: dict[str, str]) -> dict[str, Any]:
-    """Without what is empty, but for the first: most entries have no mark, and there are many of them."""
-    first = next(iter(parts))
-    return {name: text for name, text in parts.items() if text or name == first}
+def _head(column: Column) -> dict[str, str]:
+    return {"name": column.name, "group": column.group} if column.group else {"name": column.name}

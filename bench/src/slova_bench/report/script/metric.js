@@ -12,20 +12,16 @@ function drawMetric(panel, changed) {
 }
 
 function metricControls(panel, metrics, changed) {
-  const pick = (name) => (value) => {
-    state[name] = value;
-    changed(name);
-  };
   const controls = [];
   if (metrics.length > 1 && !["maps", "plane"].includes(panel.chart)) {
-    controls.push(choice("Metric", metrics.map((name) => [name, `${metricOf(name).name} ${metricOf(name).arrow}`]), state.metric, pick("metric")));
+    controls.push(choice("Metric", metrics.map((name) => [name, `${metricOf(name).name} ${metricOf(name).arrow}`]), state.metric, pick("metric", changed)));
   }
   if (panel.chart === "severity") {
     const shifts = panel.cells.shifts.filter(Boolean);
     if (!shifts.includes(state.shift)) state.shift = ALL;
-    controls.push(choice("Type of shift", [[ALL, `all ${shifts.length} types`], ...shifts.map((shift) => [shift, shiftName(shift)])], state.shift, pick("shift")));
+    controls.push(choice("Type of shift", [[ALL, `all ${shifts.length} types`], ...shifts.map((shift) => [shift, shiftName(shift)])], state.shift, pick("shift", changed)));
     if (state.shift === ALL) {
-      controls.push(choice("Shown as", [["lines", "means over types"], ["boxes", "quartiles over types"]], state.view, pick("view")));
+      controls.push(choice("Shown as", [["lines", "means over types"], ["boxes", "quartiles over types"]], state.view, pick("view", changed)));
     }
   }
   return controls;

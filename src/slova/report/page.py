@@ -1,5 +1,5 @@
-"""One HTML file: the template, the style sheet, our scripts, Vega, and the data as JSON. It may run these scripts and
-no others, and may load nothing: its content security policy says so to the browser."""
+"""One HTML file: the template, the style sheets, our scripts, Vega, and the data as JSON. It may run these scripts and
+no others, and may load nothing: its content security policy tells the browser so."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Any
 
 import altair
@@ -17,12 +16,11 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from slova_bench.claims import Finding
-from slova_bench.report.charts import charts
+from slova.report.charts import charts
 
-__all__ = ["Page", "render"]
+__all__ = ["Extension", "Page", "render"]
 
-STYLES = ("page.css", "controls.css", "tables.css")
+PACKAGE = "slova.report"
 SCRIPTS = (
     "dom.js",
     "data.js",
@@ -30,7 +28,6 @@ SCRIPTS = (
     "charts.js",
     "tables.js",
     "methods.js",
-    "metric.js",
     "confidence.js",
     "reject.js",
     "start.js",
@@ -38,31 +35,46 @@ SCRIPTS = (
 
 
 @dataclass(frozen=True)
+class Extension:
+    """What another package adds to the page: in `templates/` a template that extends page.html, in `script/` scripts
+    that run after those here, values for the template, and charts."""
+
+    package: str
+    template: str
+    scripts: Sequence[str]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    charts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Page:
-    """What differs between pages: words for the reader, findings with the experiment each is about, and the data that
-    the scripts show."""
+    """What differs between pages: words for the reader, the data that the scripts show, and an extension."""
 
     title: str
     lede: Sequence[str]
-    findings: Sequence[tuple[str, Finding]]
     data: Mapping[str, Any]
     footer: str
+    extension: Extension = Extension(PACKAGE, "page.html", ())
 
 
 def render(page: Page) -> str:
     """The whole file as text; every word of it that came from elsewhere is escaped."""
-    folder = resources.files("slova_bench.report")
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        (folder / "templates" / "page.html").read_text(encoding="utf-8")
-    )
-    scripts = [_enclosed(_vega()), _enclosed(_joined(folder / "script", SCRIPTS))]
-    return template.render(
+    added = page.extension
+    ours = _joined(PACKAGE, SCRIPTS) + "\n" + _joined(added.package, added.scripts) + "\nbegin();"
+    scripts = [_enclosed(_vega()), _enclosed(ours)]
+    return _template(added).render(
         page=page,
         policy=_policy(scripts),
-        style=Markup(_joined(folder / "templates", STYLES)),
         scripts=[Markup(script) for script in scripts],
-        data=Markup(_json({**page.data, "charts": charts()})),
+        data=Markup(_json({**page.data, "charts": {**charts(), **added.charts}})),
+        **added.values,
     )
+
+
+def _template(added: Extension) -> jinja2.Template:
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in (added.package, PACKAGE)])
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, loader=loader)
+    return environment.get_template(added.template)
 
 
 def _vega() -> str:
@@ -71,7 +83,8 @@ def _vega() -> str:
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", f"{major}.{minor}"))
 
 
-def _joined(folder: Traversable, names: tuple[str, ...]) -> str:
+def _joined(package: str, names: Sequence[str]) -> str:
+    folder = resources.files(package) / "script"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -80,7 +93,7 @@ def _enclosed(script: str) -> str:
     return f'(() => {{\n"use strict";\n{script}\n}})();'.replace("</script", "<\\/script")
 
 
-def _policy(scripts: list[str]) -> str:
+def _policy(scripts: Sequence[str]) -> str:
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"

@@ -1,55 +1,19 @@
-// Puts the page together: which panel is shown, and what is drawn again when something is chosen.
+// What only the page of the comparison has: the choice of an experiment, claims, ranks, tables, records of runs.
 
-const current = () => panelOf(state.experiment, state.on);
-
-function drawPanel() {
-  const panel = current();
-  drawChoice();
-  drawFindings(panel);
-  byId("panel-title").textContent = panel.heading;
-  byId("panel-about").textContent = panel.about;
-  const notices = [panel.missing, ...(panel.notices ?? [])].filter(Boolean);
-  byId("notices").replaceChildren(...notices.map((sentence) => el("p", { class: "notice" }, sentence)));
-  if (panel.missing) {
-    for (const part of document.querySelectorAll(".part:not(#part-record), #methods")) part.hidden = true;
-    drawTables(panel);
-    return;
-  }
-  chosen(panel);
-  drawMethods(panel, fill);
-  drawSummary(panel);
-  if (panel.chart === "own") show("part-metric", false);
-  else drawMetric(panel, redraw);
-  drawRanks(panel);
-  drawConfidence(panel, redraw);
-  drawReject(panel);
-  drawTables(panel);
-}
-
-/** Other methods: the same controls, other numbers. */
-function fill() {
-  const panel = current();
-  if (panel.chart !== "own") fillMetric(panel);
-  if (!panel.histograms) return;
-  fillConfidence(panel);
-  fillReject(panel);
-}
-
-/** Another metric, shift or severity: controls may depend on each other. The keyboard stays where it was. */
-function redraw() {
-  const label = document.activeElement?.closest("label")?.firstChild?.textContent;
-  const panel = current();
-  if (panel.chart !== "own") drawMetric(panel, redraw);
-  drawRanks(panel);
-  drawConfidence(panel, redraw);
-  drawReject(panel);
-  keepFocus(label);
-}
-
-function keepFocus(label) {
-  const same = [...document.querySelectorAll("label.control")].find((node) => label && node.firstChild.textContent === label);
-  same?.querySelector("select").focus();
-}
+current = () => panelOf(state.experiment, state.on);
+first = () => {
+  const asked = data.panels.find((panel) => `#${panel.id}` === location.hash);
+  const panel = asked ?? data.panels.find((one) => !one.missing) ?? data.panels[0];
+  Object.assign(state, { on: panel.on, experiment: panel.experiment });
+  drawRuns();
+};
+parts.unshift(
+  { draw: drawChoice, always: true },
+  { draw: drawFindings, always: true },
+  { draw: drawMetric, fill: fillMetric },
+  { draw: drawRanks, fill: drawRanks },
+);
+parts.push({ draw: drawTables, always: true });
 
 function drawChoice() {
   const label = document.activeElement?.closest("label")?.firstChild?.textContent;
@@ -81,11 +45,6 @@ function drawFindings(panel) {
   show("findings", verdicts.length > 0);
 }
 
-function drawSummary(panel) {
-  if (!show("part-summary", Boolean(panel.summary))) return;
-  byId("part-summary").replaceChildren(...panel.summary.flatMap((content) => [el("h3", {}, content.title), table(content), foot(content)]));
-}
-
 function drawRanks(panel) {
   const found = panel.ranks?.[state.metric];
   if (!show("part-ranks", Boolean(found))) return;
@@ -100,14 +59,14 @@ function drawRanks(panel) {
 function rankCaption({ p, rejects, cells, distance, caution }, control) {
   const small = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
   const verdict = `"All methods are equal" ${rejects ? "is" : "cannot be"} rejected (Friedman, ${small}).`;
-  const band = `Within the band, ${distance.toFixed(2)} to either side, a method cannot be told from ${control} (Bonferroni–Dunn).`;
+  const band = `Within the band, ${distance.toFixed(2)} to either side, a method cannot be distinguished from ${control} (Bonferroni–Dunn).`;
   return [`By ${metricOf(state.metric).name} over ${cells} sets, means over seeds.`, verdict, band, caution && `Note: ${caution}.`].filter(Boolean).join(" ");
 }
 
 function drawTables(panel) {
   const those = data.tables.filter((one) => one.experiment === panel.experiment && (!one.on || one.on === panel.on));
   const folded = those.map((content, place) => foldedTable(content, place === 0 && !content.aside));
-  if (panel.cells && panel.chart !== "own") folded.push(el("details", {}, el("summary", {}, "All cells"), cellsButton(panel)));
+  if (panel.cells) folded.push(el("details", {}, el("summary", {}, "All cells"), cellsButton(panel)));
   byId("part-tables").querySelector(".tables").replaceChildren(...folded);
   show("part-tables", folded.length > 0);
 }
@@ -118,14 +77,15 @@ function drawRuns() {
   byId("part-record").querySelector(".tables").replaceChildren(table(data.runs), foot(data.runs));
 }
 
-function begin() {
-  const asked = data.panels.find((panel) => `#${panel.id}` === location.hash);
-  const first = asked ?? data.panels.find((panel) => !panel.missing) ?? data.panels[0];
-  Object.assign(state, { on: first.on, experiment: first.experiment });
-  startTheme(() => drawPanel());
-  startReject(current);
-  drawRuns();
-  drawPanel();
+/** A table that opens when it is asked for, with its notes and a button to save it. */
+function foldedTable(content, open) {
+  const details = el("details", { open }, el("summary", {}, content.title));
+  const fill = () => {
+    if (!details.open || details.children.length > 1) return;
+    details.append(...(content.missing ? [el("p", { class: "notice" }, content.missing)] : [table(content), foot(content)]));
+  };
+  details.addEventListener("toggle", fill);
+  fill();
+  return details;
 }
 
-begin();

@@ -48,10 +48,3 @@ function looks(index) {
   const series = data.series[index];
   return { name: series.name, colour: colour(series), dash: series.dash, solid: series.dash[1] ? 0.4 : 1, order: index };
 }
-
-/** A mean as text, with its standard error over seeds. */
-function says(metric, mean, error, note) {
-  const digits = metricOf(metric).digits;
-  const spread = error === null || error === undefined ? "" : ` ± ${error.toFixed(digits)}`;
-  return mean.toFixed(digits) + spread + (note ? ` (${note})` : "");
-}

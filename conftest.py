@@ -1,4 +1,4 @@
-"""What tests of several folders share."""
+"""Fixtures of both distributions."""
 
 import shutil
 

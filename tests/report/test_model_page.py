@@ -1,4 +1,4 @@
-"""The page of one's own model says what `slova metrics` says, and keeps out-of-distribution rows apart."""
+"""The page of a model shows what `slova metrics` prints, and keeps out-of-distribution rows apart."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ def files(tmp_path_factory):
         logits, labels = sample(2000, seed, none=none)
         np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
     np.save(folder / "far.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
-    result = CliRunner().invoke(main, ["fit", str(folder / "val.npz"), "-o", str(folder / "map.slova")])
+    result = CliRunner().invoke(main, ["fit", str(folder / "val.npz"), "-o", str(folder / "model.slova")])
     assert result.exit_code == 0
     return folder
 
@@ -49,8 +49,10 @@ def entries(table: dict, row: int = 0) -> dict[str, float]:
 
 
 def test_the_first_table_is_what_metrics_says(files):
-    summary = page(files / "mixed.npz", "--map", files / "map.slova")["panels"][0]["summary"][0]
-    said = CliRunner().invoke(main, ["metrics", str(files / "mixed.npz"), "--map", str(files / "map.slova"), "--json"])
+    summary = page(files / "mixed.npz", "--model", files / "model.slova")["panels"][0]["summary"][0]
+    said = CliRunner().invoke(
+        main, ["metrics", str(files / "mixed.npz"), "--model", str(files / "model.slova"), "--json"]
+    )
     expected = json.loads(said.stdout)
     found = entries(summary, row=1)
     assert summary["rows"][1][0]["text"] == "Calibrated"
@@ -76,23 +78,23 @@ def test_reliability_is_the_library_s(files):
         assert [point[name] for point in points] == pytest.approx(column.tolist(), abs=1e-5)
 
 
-def test_every_foreign_file_is_told_from_the_rows_of_a_class(files):
+def test_every_ood_file_is_distinguished_from_the_rows_of_a_class(files):
     table = page(files / "mixed.npz", "--ood", files / "far.npy")["panels"][0]["summary"][1]
     scorer = Scorer(classes=CLASSES)
     logits, labels = sample(2000, 1, none=True)
     confidence = scorer.predict(logits).confidence
-    foreign = {"rows labelled -1": confidence[labels == NONE]}
-    foreign["far.npy"] = scorer.predict(np.load(files / "far.npy")).confidence
-    assert [row[0]["text"] for row in table["rows"]] == list(foreign)
-    for place, outside in enumerate(foreign.values()):
+    others = {"rows labelled -1": confidence[labels == NONE]}
+    others["far.npy"] = scorer.predict(np.load(files / "far.npy")).confidence
+    assert [row[0]["text"] for row in table["rows"]] == list(others)
+    for place, outside in enumerate(others.values()):
         found = entries(table, place)
         assert found["Rows"] == len(outside)
         assert found["AUROC ↑"] == pytest.approx(metrics.auroc(confidence[labels != NONE], outside), abs=1e-3)
         assert found["MMC ↓"] == pytest.approx(outside.mean(), rel=1e-5)
 
 
-def test_with_a_map_the_model_is_shown_before_and_after(files):
-    data = page(files / "plain.npz", "--map", files / "map.slova")
+def test_a_calibrated_model_is_shown_before_and_after(files):
+    data = page(files / "plain.npz", "--model", files / "model.slova")
     assert [series["name"] for series in data["series"]] == ["Before calibration", "Calibrated"]
     assert [series["name"] for series in page(files / "plain.npz")["series"]] == ["This model"]
 
@@ -104,7 +106,7 @@ def test_blocks_change_nothing(files):
     assert entries(whole["summary"][0]) == pytest.approx(entries(parts["summary"][0]), nan_ok=True)
 
 
-def test_a_file_of_foreign_rows_only_still_has_a_page(files, tmp_path):
+def test_a_file_of_none_rows_only_still_has_a_page(files, tmp_path):
     np.savez(tmp_path / "none.npz", logits=sample(50, 3, none=True)[0], labels=np.full(50, NONE))
     table = page(tmp_path / "none.npz")["panels"][0]["summary"][1]
     assert [entry["text"] for entry in table["rows"][0]][2:] == ["50", "–", "–", "–", "–"]

@@ -1,4 +1,5 @@
-// Which methods are drawn: a chip each, which is the legend of all charts at the same time.
+// Which methods are drawn: a chip each, which is the legend of all charts at the same time. Of one's own model, before and
+// after calibration.
 
 const FEW = 6;
 
@@ -14,8 +15,7 @@ function chosen(panel) {
 function drawMethods(panel, changed) {
   if (!show("methods", panel.methods.length > 1)) return;
   const fieldset = byId("methods");
-  const [legend, chips, buttons] = fieldset.children;
-  legend.textContent = panel.chart === "own" ? "Shown" : "Methods";
+  const [, chips, buttons] = fieldset.children;
   const set = (found) => {
     panel.chosen = new Set(found);
     drawMethods(panel, changed);

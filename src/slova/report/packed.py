@@ -1,29 +1,40 @@
-"""Histograms, merged over seeds, in few bytes: what the reliability diagram, the densities, risk-coverage and the
-reject slider of the page are computed from.
+"""Histograms of confidence in few bytes: the reliability diagram, the densities, the risk-coverage curve and the reject
+slider of the page are computed from them.
 
-Of each: 100 counts, 100 errors (count - hits), and for each twentieth of the confidence the mean confidence, in
-thousandths of the way through it. Small numbers are one byte, larger ones several (LEB128); all as base64.
+Of each: 100 counts, 100 errors (count - hits), and for each of 20 wider bins the mean confidence, in thousandths of the
+bin's width. Small numbers take one byte, larger ones several (LEB128); all as base64.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slova_bench.histograms import BINS, Histogram
+__all__ = ["BINS", "COARSE", "Histogram", "merged", "packed"]
 
-__all__ = ["COARSE", "merged", "packed"]
-
+BINS = 100
 COARSE = 20  # bins of a reliability diagram, five of the hundred each
 COLUMNS = ("count", "hits")
 Ints = NDArray[np.int64]
 
 
+class Histogram(Protocol):
+    """Rows, hits and the sum of confidence in each of 100 bins of equal width, as `slova.metrics.Ece` has them."""
+
+    @property
+    def count(self) -> Any: ...
+    @property
+    def hits(self) -> Any: ...
+    @property
+    def total(self) -> Any: ...
+
+
 def packed(histograms: Iterable[Sequence[Histogram]]) -> str:
-    """Those of each place, one after the other."""
+    """One histogram after the other; each is merged from a sequence of them."""
     content = bytearray()
     for found in histograms:
         parts = merged(found)
@@ -34,7 +45,7 @@ def packed(histograms: Iterable[Sequence[Histogram]]) -> str:
 
 
 def merged(histograms: Sequence[Histogram]) -> Mapping[str, Ints]:
-    """Counts and hits (100,) of all of them together, and where in each twentieth the confidence is on average."""
+    """Counts and hits (100,) of all of them together, and the mean confidence within each of the wider bins (20,)."""
     count, hits = (np.array([getattr(one, name) for one in histograms], np.int64).sum(axis=0) for name in COLUMNS)
     total = np.array([histogram.total for histogram in histograms], np.float64).sum(axis=0)
     rows = count.reshape(COARSE, BINS // COARSE).sum(1)

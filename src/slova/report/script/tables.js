@@ -43,34 +43,8 @@ function sorted(rows, place, up) {
   return [...rows].sort((a, b) => missing(a) - missing(b) || (missing(a) ? 0 : (up ? 1 : -1) * compare(a, b)));
 }
 
-/** A table that opens when it is asked for, with its notes and a button to save it. */
-function foldedTable(content, open) {
-  const details = el("details", { open }, el("summary", {}, content.title));
-  const fill = () => {
-    if (!details.open || details.children.length > 1) return;
-    details.append(...(content.missing ? [el("p", { class: "notice" }, content.missing)] : [table(content), foot(content)]));
-  };
-  details.addEventListener("toggle", fill);
-  fill();
-  return details;
-}
-
 function foot(content) {
   const button = el("button", { type: "button", class: "save", onclick: () => save(`${content.name}.csv`, content.csv) }, "Save as CSV");
   button.setAttribute("aria-label", `Save as CSV: ${content.title}`);
   return el("div", { class: "foot" }, el("p", {}, (content.notes ?? []).join(" ")), button);
-}
-
-/** The means over seeds of every cell of a panel, as a file. */
-function cellsButton(panel) {
-  const metrics = Object.keys(panel.cells.metrics);
-  const columns = metrics.flatMap((metric) => [metric, `${metric}_error`]);
-  const line = (point) => {
-    const values = metrics.flatMap((metric) => [point.mean[metric], point.error[metric]]);
-    return csvLine([data.series[point.series].key, point.test, point.shift, point.level, point.seeds, ...values]);
-  };
-  const text = () => csvLine(["method", "test", "shift", "level", "seeds", ...columns]) + points(panel).map(line).join("");
-  const button = el("button", { type: "button", class: "save", onclick: () => save(`${panel.id}-means.csv`, text()) }, "Save all means as CSV");
-  const rows = `Every cell of this experiment, mean and standard error over seeds; the rows themselves are in ${panel.id}.csv.`;
-  return el("div", { class: "foot" }, el("p", {}, rows), button);
 }

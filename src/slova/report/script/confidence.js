@@ -1,11 +1,22 @@
-// What methods say of a set, from histograms: reliability and how often each confidence is given.
+// What models say of a set, from histograms: reliability and how often each confidence is given.
 
-/** The set that the histograms of the moment belong to, for each kind of panel. */
-function isShown(panel) {
-  if (panel.chart !== "severity") return (found) => found.test === panel.own && !found.shift;
-  const level = Number(state.level);
-  return (found) => found.level === level && (level === 0 || state.shift === ALL || found.shift === state.shift);
-}
+/** What is shown of a panel, by the name of its chart. Other scripts may add kinds:
+ *  isShown(panel): a filter of its histograms; controls(panel, changed): selects; titles(panel): what stands behind the
+ *  two titles; lines(panel, shown) and caption(panel, lines): of the densities; outside(panel): where the histograms of
+ *  out-of-distribution sets are. */
+const KINDS = {
+  own: {
+    isShown: (panel) => (found) => found.test === panel.own,
+    controls: () => [],
+    titles: () => ["", ""],
+    lines: fileLines,
+    caption: fileCaption,
+    outside: (panel) => panel,
+  },
+};
+const kindOf = (panel) => KINDS[panel.chart] ?? KINDS.sets;
+const isShown = (panel) => kindOf(panel).isShown(panel);
+const ROOT = "The vertical axis is a square root, so that rare confidences can be seen.";
 
 /** [{series, …histogram}] of the chosen methods, merged over whatever a filter lets through. */
 function seen(panel, filter) {
@@ -17,28 +28,13 @@ function seen(panel, filter) {
 
 function drawConfidence(panel, changed) {
   if (!show("part-confidence", Boolean(panel.histograms))) return;
-  const part = byId("part-confidence");
-  part.querySelector(".controls").replaceChildren(...confidenceControls(panel, changed));
+  byId("part-confidence").querySelector(".controls").replaceChildren(...kindOf(panel).controls(panel, changed));
   fillConfidence(panel);
 }
 
-function confidenceControls(panel, changed) {
-  const pick = (name) => (value) => {
-    state[name] = value;
-    changed(name);
-  };
-  if (panel.chart === "severity") {
-    const levels = [...new Set(panel.histograms.level)].sort((a, b) => a - b);
-    if (!levels.map(String).includes(state.level)) state.level = String(levels[0]);
-    const options = levels.map((level) => [level, level ? `${level}, ${state.shift === ALL ? "all types" : shiftName(state.shift)}` : "0, clean data"]);
-    return [choice("Severity", options, state.level, pick("level"))];
-  }
-  const tests = panel.histograms.tests;
-  if (!tests.includes(state.set)) state.set = tests.find((test) => test !== panel.own) ?? tests[0];
-  return tests.length > 1 && panel.chart !== "own" ? [choice("Confidence on", tests.map((test) => [test, testName(test)]), state.set, pick("set"))] : [];
-}
-
 function fillConfidence(panel) {
+  if (!panel.histograms) return;
+  const kind = kindOf(panel);
   const part = byId("part-confidence");
   const shown = seen(panel, isShown(panel));
   const lacking = chosen(panel).filter((index) => !shown.some((one) => one.index === index));
@@ -48,12 +44,12 @@ function fillConfidence(panel) {
   const diagonal = [{ confidence: 0, accuracy: 0 }, { confidence: 1, accuracy: 1 }];
   const curves = panel.reliability ? panel.reliability.filter((point) => panel.chosen.has(point.series)).map(intervalPoint) : shown.flatMap(reliability);
   draw(byId("chart-reliability"), "reliability", { points: curves, diagonal }, { label: "Reliability: accuracy against confidence" });
-  const on = (test) => (panel.chart === "sets" ? ` on ${testName(test)}` : "");
-  byId("chart-reliability").previousElementSibling.textContent = `Reliability${on(panel.own)}`;
-  byId("chart-density").previousElementSibling.textContent = `How often each confidence is given${on(state.set)}`;
-  const lines = densityLines(panel, shown);
+  const [first, second] = kind.titles(panel);
+  byId("chart-reliability").previousElementSibling.textContent = `Reliability${first}`;
+  byId("chart-density").previousElementSibling.textContent = `How often each confidence is given${second}`;
+  const lines = kind.lines(panel, shown);
   draw(byId("chart-density"), "density", { points: lines.flatMap(density) }, { label: "How often each confidence is given" });
-  byId("chart-density").parentElement.querySelector("figcaption").replaceChildren(...densityCaption(panel, lines));
+  byId("chart-density").parentElement.querySelector("figcaption").replaceChildren(...kind.caption(panel, lines));
 }
 
 /** Accuracy and mean confidence in twenty bins. */
@@ -76,26 +72,20 @@ function intervalPoint({ series, confidence, accuracy, rows, low, high }) {
   return { ...point, low, high, says: `${point.says}, 95 % interval ${low.toFixed(3)} to ${high.toFixed(3)}` };
 }
 
-/** What the density shows: a method a line, or a file a line of one's own model, the last one that is chosen. */
-function densityLines(panel, shown) {
-  if (panel.chart === "own") {
-    const index = chosen(panel).at(-1);
-    return panel.densities.flatMap(({ test, ...line }) => {
-      const found = histograms(panel).find((one) => one.test === test && one.series === index);
-      return found ? [{ ...found, look: { name: test, colour: line[theme()], dash: [1, 0], order: 0 } }] : [];
-    });
-  }
-  const those = panel.chart === "severity" ? shown : seen(panel, (found) => found.test === state.set);
-  return those.map((one) => ({ ...one, look: looks(one.index) }));
+/** The densities of files, of the last series that is chosen. */
+function fileLines(panel) {
+  const index = chosen(panel).at(-1);
+  return panel.densities.flatMap(({ test, ...line }) => {
+    const found = histograms(panel).find((one) => one.test === test && one.series === index);
+    return found ? [{ ...found, look: { name: test, colour: line[theme()], dash: [1, 0], order: 0 } }] : [];
+  });
 }
 
-/** Of one's own model the lines are files, which the chips do not name. */
-function densityCaption(panel, lines) {
-  const root = "The vertical axis is a square root, so that rare confidences can be seen.";
-  if (panel.chart !== "own") return [root];
+/** A legend of the files, which the chips do not name. */
+function fileCaption(panel, lines) {
   const legend = lines.map(({ look }) => el("li", {}, swatch({ ...look, [theme()]: look.colour }), look.name));
   const whose = panel.methods.length > 1 && chosen(panel).length ? `${data.series[chosen(panel).at(-1)].name}. ` : "";
-  return [el("ul", { class: "legend" }, ...legend), whose + root];
+  return [el("ul", { class: "legend" }, ...legend), whose + ROOT];
 }
 
 /** The share of rows in each fiftieth of the confidence. */

@@ -1,43 +1,21 @@
-// The numbers of the page: columns become points, packed histograms become arrays, once each.
+// The numbers of the page: packed histograms become arrays, once each.
 
 const data = JSON.parse(byId("data").textContent);
 const BINS = 100;
 const COARSE = 20;
-const ALL = "*"; // every type of shift
 
-const state = {
-  on: data.sets[0]?.on ?? "",
-  experiment: "",
-  metric: "",
-  view: "lines",
-  shift: ALL,
-  level: "0",
-  set: "",
-  threshold: 0.5,
-};
+const state = { threshold: 0.5 }; // what the reader chose
 
-const panelOf = (experiment, on) => data.panels.find((panel) => panel.experiment === experiment && panel.on === on);
-const metricOf = (name) => data.metrics[name] ?? { name, arrow: "", digits: 3 };
-const testName = (test) => data.names.tests[test] ?? test;
-const shiftName = (shift) => data.names.shifts[shift] ?? shift;
+const testName = (test) => data.names?.tests[test] ?? test;
 const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(2)} %` : "–");
 
-/** The cells of a panel, one object each: {series, test, shift, level, seeds, mean: {metric: …}, error: {…}}. */
-function points(panel) {
-  panel.points ??= placesOf(panel.cells).map((place, row) => {
-    const metrics = Object.entries(panel.cells.metrics);
-    const part = (name) => Object.fromEntries(metrics.map(([metric, columns]) => [metric, columns[name][row]]));
-    return { ...place, seeds: panel.cells.seeds[row], mean: part("mean"), error: part("error") };
-  });
-  return panel.points;
-}
-
+/** Where each histogram or cell belongs: {series, test, shift, level}. */
 function placesOf(columns) {
   return columns.series.map((series, row) => ({
     series,
     test: columns.tests[columns.test[row]],
-    shift: columns.shifts[columns.shift[row]],
-    level: columns.level[row],
+    shift: columns.shifts?.[columns.shift[row]] ?? "",
+    level: columns.level?.[row] ?? 0,
   }));
 }
 

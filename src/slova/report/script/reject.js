@@ -1,4 +1,4 @@
-// The reject slider: what a threshold leaves of the answers, and how much of the foreign data it turns away.
+// The reject slider: what a threshold leaves of the answers, and how much out-of-distribution data it rejects.
 
 function drawReject(panel) {
   if (!show("part-reject", Boolean(panel.histograms))) return;
@@ -6,6 +6,7 @@ function drawReject(panel) {
 }
 
 function fillReject(panel) {
+  if (!panel.histograms) return;
   const shown = seen(panel, isShown(panel));
   const curves = shown.flatMap(riskCurve);
   draw(byId("chart-risk"), "risk", { points: curves, marks: marks(shown) }, { label: "Errors among the answered, against coverage" });
@@ -16,19 +17,19 @@ function fillReject(panel) {
 function moveThreshold(panel, shown = seen(panel, isShown(panel))) {
   byId("threshold-value").textContent = state.threshold.toFixed(2);
   byId("threshold").setAttribute("aria-valuetext", `confidence ${state.threshold.toFixed(2)}`);
-  const foreign = foreignSets(panel);
-  const rows = shown.map((one) => rejectRow(one, foreign));
-  byId("reject-table").replaceChildren(table(rejectContent(rows, foreign), { sortable: false }));
-  tell(rows, foreign);
+  const ood = oodSets(panel);
+  const rows = shown.map((one) => rejectRow(one, ood));
+  byId("reject-table").replaceChildren(table(rejectContent(rows, ood), { sortable: false }));
+  tell(rows, ood);
   const known = drawn.get(byId("chart-risk"));
   known?.view?.data("marks", marks(shown)).runAsync();
 }
 
 const step = () => Math.round(100 * state.threshold);
 
-/** The sets of no known class: [{test, of: series -> histogram}], from the same panel or from that of the foreign sets. */
-function foreignSets(panel) {
-  const from = panel.chart === "severity" ? panelOf("ood", panel.on) : panel;
+/** The out-of-distribution sets: [{test, of: series -> histogram}]. */
+function oodSets(panel) {
+  const from = kindOf(panel).outside(panel);
   const found = histograms(from).filter((one) => one.test !== from.own && !one.shift);
   return [...new Set(found.map((one) => one.test))].map((test) => ({
     test,
@@ -36,14 +37,14 @@ function foreignSets(panel) {
   }));
 }
 
-function rejectRow(one, foreign) {
-  const rejected = foreign.map(({ of }) => (of.has(one.index) ? answered(of.get(one.index), step()).rejected : NaN));
+function rejectRow(one, ood) {
+  const rejected = ood.map(({ of }) => (of.has(one.index) ? answered(of.get(one.index), step()).rejected : NaN));
   return { index: one.index, ...answered(one, step()), rejected };
 }
 
-function rejectContent(rows, foreign) {
+function rejectContent(rows, ood) {
   const own = ["Coverage", "Accuracy of the answered", "Wrong answers, of all rows"].map((name) => ({ name }));
-  const columns = [{ name: "Method" }, ...own, ...foreign.map(({ test }) => ({ group: "rejected of", name: testName(test) }))];
+  const columns = [{ name: "Method" }, ...own, ...ood.map(({ test }) => ({ group: "rejected of", name: testName(test) }))];
   const entry = (share) => ({ text: percent(share), value: Number.isFinite(share) ? share : null });
   const entries = rows.map((row) => [
     { text: data.series[row.index].name, swatch: data.series[row.index] },
@@ -55,17 +56,17 @@ function rejectContent(rows, foreign) {
 let telling = 0;
 
 /** The last method in a sentence, once the slider rests, for those who cannot see the table change. */
-function tell(rows, foreign) {
+function tell(rows, ood) {
   clearTimeout(telling);
   telling = setTimeout(() => {
     const row = rows.at(-1);
-    byId("reject-says").textContent = row ? sentence(row, foreign) : "Choose a method.";
+    byId("reject-says").textContent = row ? sentence(row, ood) : "Choose a method.";
   }, 250);
 }
 
-function sentence(row, foreign) {
+function sentence(row, ood) {
   const name = data.series[row.index].name;
-  const turned = foreign.flatMap(({ test }, place) => (Number.isFinite(row.rejected[place]) ? [`${percent(row.rejected[place])} of ${testName(test)}`] : []));
+  const turned = ood.flatMap(({ test }, place) => (Number.isFinite(row.rejected[place]) ? [`${percent(row.rejected[place])} of ${testName(test)}`] : []));
   const away = turned.length ? ` Rejected: ${turned.slice(0, 3).join(", ")}.` : "";
   return `${name}: ${percent(row.coverage)} of the rows are answered, ${percent(row.accuracy)} of these rightly.${away}`;
 }

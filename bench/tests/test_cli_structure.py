@@ -1,0 +1,39 @@
+"""The commands of the comparison are found by entry point, and importing them is cheap."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from slova.cli import main
+
+COMMANDS = ["run", "images", "list", "report", "demo"]
+
+
+def test_the_commands_are_listed():
+    said = CliRunner().invoke(main, ["bench", "--help"])
+    listed = [line.split()[0] for line in said.stdout.partition("Commands:\n")[2].splitlines()]
+    assert listed == COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example_that_parses(command):
+    said = CliRunner().invoke(main, ["bench", command, "--help"]).stdout
+    line = next(line for line in said.splitlines() if "Example: slova bench " in line)
+    words = line.split("Example: slova bench ")[1].split()
+    bench = main.get_command(None, "bench")
+    assert bench.get_command(None, words[0]).make_context("slova bench", words[1:]).params is not None
+    assert words[0] == command
+
+
+def test_help_imports_nothing_heavy():
+    code = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))
+from slova.cli import main
+main(["bench", "--help"], prog_name="slova")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "sklearn", "altair", "matplotlib", "pyarrow"} & set(json.loads(done.stderr))

@@ -1,0 +1,14 @@
+"""One offline HTML page of a model's logits: metrics, reliability, confidence, rejection, out-of-distribution files.
+
+    data (JSON) ─ charts (Vega-Lite by altair) ──┐
+    templates/, script/ (own HTML, CSS, JS) ─────┼─ render ─ one file that loads nothing from a network
+    Vega (bundled by vl-convert) ────────────────┘
+
+Numbers are computed here, in Python; the page selects, merges and shows them. Nothing here imports PyTorch.
+"""
+
+from slova.report.measuring import measured
+from slova.report.model_page import Measured, Model, model_page
+from slova.report.page import Extension, Page, render
+
+__all__ = ["Extension", "Measured", "Model", "Page", "measured", "model_page", "render"]

@@ -1,0 +1,48 @@
+"""Tables as the page shows them: text, number and mark of each entry, and the CSV to save."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Entry", "sheet", "shown"]
+
+
+class Entry(NamedTuple):
+    """One entry of a table: its text and, where it is a number, its value."""
+
+    text: str
+    value: float | None = None
+
+
+def sheet(
+    name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[Entry]], notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "title": title,
+        "notes": list(notes),
+        "columns": [{"name": head} for head in heads],
+        "rows": [[shown(entry.text, entry.value) for entry in row] for row in rows],
+        "csv": _csv(heads, rows),
+    }
+
+
+def shown(text: str, value: float | None, mark: str = "") -> dict[str, Any]:
+    """An entry in JSON; what is empty is left out, because there are many of them."""
+    content: dict[str, Any] = {"text": text, "mark": mark} if mark else {"text": text}
+    if value is not None and math.isfinite(value):
+        content["value"] = float(f"{value:.6g}")
+    return content
+
+
+def _csv(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
+    """Numbers in full, not as they are shown."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(heads)
+    writer.writerows([entry.text if entry.value is None else f"{entry.value:.8g}" for entry in row] for row in rows)
+    return out.getvalue()
