@@ -1,7 +1,7 @@
 """Rows of 10 classes generated, scored and calibrated on two cores: every engine against one process without one.
 
-Nothing is written, and no row lives longer than its block: a worker makes the rows of a piece from their number, once
-to sketch them for the fit of the map, and once to score them with it. Read ratios, not seconds.
+Nothing is written, and no row is kept longer than its block: a worker generates the rows of a partition from their
+numbers, once to fit the calibrator and once to score them. Compare ratios, not seconds.
 
 python benchmarks/engines.py --rows 100_000_000 --engines local,ray,spark
 """
@@ -21,14 +21,14 @@ import numpy as np
 import psutil
 
 from slova import NONE, Scorer
-from slova.batch import Plan, opened
-from slova.batch.batches import packed
-from slova.batch.fitting import fitted
-from slova.batch.rows import Pieces
+from slova.batch import Plan, open_engine
+from slova.batch.batches import pack
+from slova.batch.fitting import fit_scorer
+from slova.batch.map_reduce import PartitionedRows
 from slova.io import Block
 
-WORKERS, CLASSES, BLOCK, PIECE = 2, 10, 1 << 16, 1 << 20
-SURE = 1.5  # so much too sure is the network
+WORKERS, CLASSES, BLOCK, PARTITION = 2, 10, 1 << 16, 1 << 20
+SURE = 1.5  # factor by which the network is overconfident
 
 
 def main() -> None:
@@ -36,25 +36,32 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--engines", default="local,ray,spark", help="separated by commas")
     asked = options.parse_args()
-    pieces = cut(asked.rows)
-    print(f"{asked.rows:,} rows of {CLASSES} classes in {len(pieces)} pieces, {os.cpu_count()} cores", flush=True)
-    print("engine         start      work   Mrows/s   ratio   memory of all processes   ECE after the map", flush=True)
-    alone, seconds = measured("local", 1, pieces, None)
+    partitions = cut(asked.rows)
+    print(
+        f"{asked.rows:,} rows of {CLASSES} classes in {len(partitions)} partitions, {os.cpu_count()} cores", flush=True
+    )
+    print(
+        "engine         start      work   Mrows/s   ratio   memory of all processes   ECE after calibration", flush=True
+    )
+    alone, seconds = timed_fit("local", 1, partitions, None)
     for engine in filter(None, asked.engines.split(",")):
-        found, _ = measured(engine, WORKERS, pieces, seconds)
-        if packed(found) != packed(alone):
-            sys.exit(f"{engine} fitted another map than one process: {found.map} and {alone.map}")
-    print("every engine fitted the same map as one process, bit for bit")
+        found, _ = timed_fit(engine, WORKERS, partitions, seconds)
+        if pack(found) != pack(alone):
+            sys.exit(f"{engine} fitted another calibrator than one process: {found.map} and {alone.map}")
+    print("every engine fitted the same calibrator as one process, bit for bit")
 
 
-def measured(engine: str, workers: int, pieces: list[Generated], alone: float | None) -> tuple[Scorer, float]:
+def timed_fit(engine: str, workers: int, partitions: list[Generated], alone: float | None) -> tuple[Scorer, float]:
     """The scorer, the seconds of the work without those of the start, and a line of the table."""
     started = time.perf_counter()
-    with memory() as peak, opened(engine, workers) as run:
+    with memory() as peak, open_engine(engine, workers) as run:
         begun = time.perf_counter()
-        scorer = fitted(Pieces(pieces, CLASSES, run), Plan())
+        scorer = fit_scorer(PartitionedRows(partitions, CLASSES, run), Plan())
         seconds = time.perf_counter() - begun
-    rows, name = sum(piece.rows for piece in pieces), "one process" if workers == 1 else f"{engine}, {workers}"
+    rows, name = (
+        sum(partition.rows for partition in partitions),
+        "one process" if workers == 1 else f"{engine}, {workers}",
+    )
     ratio = "" if alone is None else f"{alone / seconds:.2f}"
     times = f"{begun - started:7.1f} s {seconds:7.1f} s {rows / seconds / 1e6:9.2f} {ratio:>7}"
     ece = scorer.validation.ece(bins=15).value
@@ -85,8 +92,8 @@ class Generated:
 
 
 def cut(rows: int) -> list[Generated]:
-    piece = max(BLOCK, min(PIECE, rows // 32))
-    return [Generated(first, min(piece, rows - first)) for first in range(0, rows, piece)]
+    partition = max(BLOCK, min(PARTITION, rows // 32))
+    return [Generated(first, min(partition, rows - first)) for first in range(0, rows, partition)]
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ def test_logits_become_one_page(folder):
     [
         (["missing.npz"], "missing.npz cannot be read: No such file or directory"),
         (["nan.npz"], "nan.npz has NaN in"),
-        (["good.npz", "--ood", "wide.npy"], "wide.npy has 5 logits a row, wanted 3, one for each class"),
+        (["good.npz", "--ood", "wide.npy"], "wide.npy has 5 logits per row, expected 3, one per class"),
         (["good.npz", "--model", "good.npz"], "good.npz is not a slova file"),
         (["good.npz", "--model", "model.slova", "--head", "ova"], "--head belongs to logits without a --model"),
         ([], "Missing argument 'LOGITS'"),

@@ -22,7 +22,7 @@ from slova import (
     TemperatureScaling,
 )
 from slova.export import OUTPUTS, ExportError, Metadata, metadata
-from slova.export.operators import TABLE
+from slova.export.onnx_operators import TABLE
 from slova.export.parity import Bounds, compare
 from slova.scorer import HEADS
 
@@ -247,7 +247,7 @@ def test_a_file_that_is_not_ours_is_one_sentence(suffix, tmp_path):
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    for module in ("slova.export.graph", "slova.export.operators"):
+    for module in ("slova.export.onnx_graph", "slova.export.onnx_operators"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(ImportError, match=r'needs onnxscript: pip install "slova\[onnx\]"'):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slova import Scorer
-from slova.batch import Parquet, opened
+from slova.batch import ParquetFiles, open_engine
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -33,8 +33,8 @@ class Rows(NamedTuple):
     labels: np.ndarray
     ids: np.ndarray
 
-    def pieces(self, **options) -> Parquet:
-        return Parquet.of(self.folder, **options)
+    def partitions(self, **options) -> ParquetFiles:
+        return ParquetFiles.of(self.folder, **options)
 
 
 def lists(logits: np.ndarray):
@@ -69,14 +69,14 @@ def written():
 
 @pytest.fixture(scope="session")
 def local():
-    with opened("local", 2) as run:
+    with open_engine("local", 2) as run:
         yield run
 
 
 @pytest.fixture(scope="session")
 def ray():
     pytest.importorskip("ray.data")
-    with opened("ray", 2) as run:
+    with open_engine("ray", 2) as run:
         yield run
 
 
@@ -84,8 +84,8 @@ def ray():
 def spark():
     pytest.importorskip("pyspark")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        pytest.skip("Spark wants Java 17 or later, and there is none")
-    with opened("spark", 2) as run:
+        pytest.skip("Spark needs Java 17 or later, and there is none")
+    with open_engine("spark", 2) as run:
         yield run
 
 

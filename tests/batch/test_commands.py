@@ -64,7 +64,7 @@ def test_the_labels_of_a_classifier_with_names_are_names(rows, scorer, tmp_path)
     assert report["rejected"] == labels.count("-1") > 0
 
 
-def test_as_many_names_as_classes_are_wanted(rows, scorer, tmp_path):
+def test_names_and_classes_must_have_the_same_length(rows, scorer, tmp_path):
     with pytest.raises(ValueError, match="got 2 names for 4 classes"):
         slova.batch.score(rows.folder, tmp_path / "out", scorer, names=("ash", "elm"))
     assert not (tmp_path / "out").exists()
@@ -73,7 +73,7 @@ def test_as_many_names_as_classes_are_wanted(rows, scorer, tmp_path):
 def test_answers_are_replaced_only_if_asked_for(rows, map_file, tmp_path):
     command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
     said(*command)
-    assert "out is already there: remove it, or ask to overwrite it" in error(*command)
+    assert "out already exists: remove it or pass overwrite" in error(*command)
     assert said(*command, "--overwrite")["rows"] == 6000
 
 
@@ -156,7 +156,7 @@ def test_spark_without_java_says_so(rows, map_file, tmp_path, monkeypatch):
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "spark")
-    assert error(*command).startswith("the engine spark wants Java 17 or later: no java is on the path")
+    assert error(*command).startswith("the engine spark needs Java 17 or later: java is not on the path")
 
 
 @pytest.mark.slow
@@ -177,14 +177,14 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
     ("words", "sentence"),
     [
         ("score {rows} --model {map} --engine local", "an --engine writes a folder of parquet files: name it with -o"),
-        ("score {rows} --model {map} -o out --workers 2", "--workers belongs to an --engine"),
-        ("score {rows}/0.parquet --model {map} -o out.csv --overwrite", "--overwrite belongs to an --engine"),
-        ("metrics {rows}/0.parquet --workers 2", "--workers belongs to an --engine"),
-        ("fit {rows}/0.parquet -o m.slova --workers 2", "--workers belongs to an --engine"),
+        ("score {rows} --model {map} -o out --workers 2", "--workers requires --engine"),
+        ("score {rows}/0.parquet --model {map} -o out.csv --overwrite", "--overwrite requires --engine"),
+        ("metrics {rows}/0.parquet --workers 2", "--workers requires --engine"),
+        ("fit {rows}/0.parquet -o m.slova --workers 2", "--workers requires --engine"),
         ("fit {rows} -o m.slova --engine local --calibration beta", "--engine is for exponential calibration"),
         ("fit {rows} -o m.slova --engine local --stream", "leave out --stream"),
         ("fit {rows} -o m.slova --engine local --rescale", "--rescale needs all rows in memory"),
-        ("fit {rows} -o m.slova --engine local --labels l.npy", "an --engine wants the labels in the same files"),
+        ("fit {rows} -o m.slova --engine local --labels l.npy", "with --engine, labels must be in the same files"),
         ("fit {map} -o m.slova --engine local", "an engine reads .parquet files and folders of them"),
         ("fit missing.parquet -o m.slova --engine local", "missing.parquet: No such file or directory"),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slova.batch import EngineError
-from slova.batch.commit import check_folder, committed, part_name, write_part
+from slova.batch.commit import check_folder, commit_folder, part_name, write_part
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -15,7 +15,7 @@ BATCH = pa.RecordBatch.from_pydict({"id": [1, 2]})
 
 
 def filled(output: Path, parts: int = 2, **options) -> None:
-    with committed(output, parts, **options) as staging:
+    with commit_folder(output, parts, **options) as staging:
         for number in range(parts):
             write_part(staging, number, [BATCH, BATCH])
 
@@ -32,7 +32,7 @@ def test_a_folder_has_its_parts_a_mark_and_nothing_else(tmp_path):
 
 
 def test_nobody_sees_a_folder_before_its_last_part(tmp_path):
-    with committed(tmp_path / "out", 1) as staging:
+    with commit_folder(tmp_path / "out", 1) as staging:
         write_part(staging, 0, [BATCH])
         assert not (tmp_path / "out").exists()
         assert staging.name.startswith(".")
@@ -44,27 +44,27 @@ def test_a_failure_leaves_nothing(tmp_path):
         yield BATCH
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), committed(tmp_path / "out", 1) as staging:
+    with pytest.raises(ZeroDivisionError), commit_folder(tmp_path / "out", 1) as staging:
         write_part(staging, 0, broken())
     assert names(tmp_path) == []
 
 
 def test_a_missing_part_is_a_failure(tmp_path):
     missing = pytest.raises(EngineError, match=r"1 of 2 parts are missing, the first is part-000000\.parquet")
-    with missing, committed(tmp_path / "out", 2) as staging:
+    with missing, commit_folder(tmp_path / "out", 2) as staging:
         write_part(staging, 1, [BATCH])
     assert names(tmp_path) == []
 
 
 def test_what_a_killed_worker_left_behind_goes(tmp_path):
-    with committed(tmp_path / "out", 1) as staging:
+    with commit_folder(tmp_path / "out", 1) as staging:
         write_part(staging, 0, [BATCH])
         (staging / f".{part_name(0)}.123.abc").write_text("half a part")
     assert names(tmp_path / "out") == ["_SUCCESS", "part-000000.parquet"]
 
 
 def test_a_part_that_two_workers_made_is_there_once(tmp_path):
-    with committed(tmp_path / "out", 1) as staging:
+    with commit_folder(tmp_path / "out", 1) as staging:
         write_part(staging, 0, [BATCH])
         write_part(staging, 0, [BATCH])
     assert pq.read_table(tmp_path / "out")["id"].to_pylist() == [1, 2]
@@ -72,7 +72,7 @@ def test_a_part_that_two_workers_made_is_there_once(tmp_path):
 
 def test_an_older_folder_is_replaced_only_if_asked_for(tmp_path):
     filled(tmp_path / "out", 3)
-    with pytest.raises(EngineError, match="out is already there"):
+    with pytest.raises(EngineError, match="out already exists"):
         filled(tmp_path / "out", 1)
     assert len(names(tmp_path / "out")) == 4
     filled(tmp_path / "out", 1, overwrite=True)
@@ -82,7 +82,7 @@ def test_an_older_folder_is_replaced_only_if_asked_for(tmp_path):
 
 def test_a_failure_leaves_the_older_folder(tmp_path):
     filled(tmp_path / "out", 3)
-    with pytest.raises(ZeroDivisionError), committed(tmp_path / "out", 1, overwrite=True):
+    with pytest.raises(ZeroDivisionError), commit_folder(tmp_path / "out", 1, overwrite=True):
         raise ZeroDivisionError
     assert len(names(tmp_path / "out")) == 4
 
@@ -107,14 +107,14 @@ def test_the_older_folder_comes_back_if_the_new_one_cannot_take_its_place(tmp_pa
 def test_a_folder_of_anything_else_is_never_replaced(tmp_path, content):
     filled(tmp_path / "out")
     (tmp_path / "out" / content).write_text("precious")
-    with pytest.raises(EngineError, match="out is not a folder of scored parts, and is not overwritten"):
+    with pytest.raises(EngineError, match="out is not a folder of scored parts and is not overwritten"):
         filled(tmp_path / "out", overwrite=True)
     assert (tmp_path / "out" / content).read_text() == "precious"
 
 
 def test_a_folder_that_holds_an_input_is_never_replaced(tmp_path):
     filled(tmp_path / "out")
-    with pytest.raises(EngineError, match="out holds an input"):
+    with pytest.raises(EngineError, match="out contains an input"):
         check_folder(tmp_path / "out", overwrite=True, inputs=[tmp_path / "out" / "part-000000.parquet"])
 
 

@@ -1,4 +1,4 @@
-"""Data that lie in Ray or Spark already: scored lazily, fitted and measured where they are."""
+"""Ray datasets and Spark data frames are scored lazily, and fitted and evaluated in place."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from slova import Scorer, batch
 from slova.batch import ray as on_ray
 from slova.batch import spark as on_spark
-from slova.batch.running import EngineError, opened
+from slova.batch.engines import EngineError, open_engine
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -82,9 +82,9 @@ def test_columns_of_doubles_in_spark_get_answers_in_double(frame, rows, scorer):
 def test_data_in_an_engine_are_fitted_and_measured_there(request, rows, scorer, where):
     data = request.getfixturevalue(where)
     there = on_ray.rows(data) if where == "dataset" else on_spark.rows(data)
-    with opened("local", 1) as one:
-        wanted = batch.fit(rows.pieces(), engine=one)
-        expected = batch.metrics(rows.pieces(), scorer, engine=one)
+    with open_engine("local", 1) as one:
+        wanted = batch.fit(rows.partitions(), engine=one)
+        expected = batch.metrics(rows.partitions(), scorer, engine=one)
     fitted, found = batch.fit(there), batch.metrics(there, scorer)
     np.testing.assert_allclose(fitted.map.exponents, wanted.map.exponents, rtol=1e-6)
     np.testing.assert_allclose(fitted.map.weights, wanted.map.weights, rtol=1e-6)
@@ -98,5 +98,5 @@ def test_data_in_an_engine_are_fitted_and_measured_there(request, rows, scorer, 
 def test_data_in_an_engine_that_cannot_be_used_are_said_in_a_sentence(request, where):
     data = request.getfixturevalue(where)
     there = on_ray.rows(data.drop_columns(["label"])) if where == "dataset" else on_spark.rows(data.drop("label"))
-    with pytest.raises(EngineError, match="the batch has no column 'label': there are 'id', 'logits', 'name'"):
+    with pytest.raises(EngineError, match="the batch has no column 'label': found 'id', 'logits', 'name'"):
         batch.fit(there)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from slova import batch
-from slova.batch import EngineError, Plan, opened
-from slova.batch.batches import packed
-from slova.batch.files import rows_of
-from slova.batch.fitting import judged
+from slova.batch import EngineError, Plan, open_engine
+from slova.batch.batches import pack
+from slova.batch.fitting import fit_and_evaluate
+from slova.batch.jobs import rows_of
 from slova.scorer import Scorer
 
 pa = pytest.importorskip("pyarrow")
@@ -40,7 +40,7 @@ def test_results_come_in_the_order_of_the_items(engine):
 
 
 def test_scores_are_those_of_one_process_row_for_row(engine, rows, scorer, tmp_path):
-    done = batch.score(rows.pieces(rows=600), tmp_path / "out", scorer, reject=0.5, engine=engine)
+    done = batch.score(rows.partitions(rows=600), tmp_path / "out", scorer, reject=0.5, engine=engine)
     assert_scored(tmp_path / "out", rows, scorer, 0.5)
     rejected = int((scorer.predict(rows.logits, reject=0.5).label == -1).sum())
     assert done == (ROWS, rejected, 12)
@@ -49,11 +49,11 @@ def test_scores_are_those_of_one_process_row_for_row(engine, rows, scorer, tmp_p
 
 
 def test_a_fit_is_that_of_one_process_bit_for_bit(engine, rows):
-    source = rows.pieces(rows=300, size=100)
-    with opened("local", 1) as one:
+    source = rows.partitions(rows=300, size=100)
+    with open_engine("local", 1) as one:
         wanted = batch.fit(source, engine=one)
     found = batch.fit(source, engine=engine)
-    assert packed(found) == packed(wanted)
+    assert pack(found) == pack(wanted)
     logits = rows.logits[:500]
     in_memory = Scorer.fit(rows.logits, rows.labels)
     np.testing.assert_allclose(found.predict(logits).confidence, in_memory.predict(logits).confidence, atol=0.01)
@@ -61,17 +61,17 @@ def test_a_fit_is_that_of_one_process_bit_for_bit(engine, rows):
 
 
 def test_a_fit_is_judged_by_rows_that_it_did_not_see(engine, rows):
-    with opened("local", 1) as one, rows_of(rows.pieces(rows=300), one) as here:
-        wanted = judged(here, Plan(pairs="top"))
-    with rows_of(rows.pieces(rows=300), engine) as there:
-        found = judged(there, Plan(pairs="top"))
+    with open_engine("local", 1) as one, rows_of(rows.partitions(rows=300), one) as here:
+        wanted = fit_and_evaluate(here, Plan(pairs="top"))
+    with rows_of(rows.partitions(rows=300), engine) as there:
+        found = fit_and_evaluate(there, Plan(pairs="top"))
     assert (found.rows, found.before, found.after) == (ROWS, wanted.before, wanted.after)
     assert found.after < found.before / 2
 
 
 def test_metrics_are_those_of_one_process_bit_for_bit(engine, rows, scorer):
-    source, ood = rows.pieces(rows=300), rows.pieces(rows=900)
-    with opened("local", 1) as one:
+    source, ood = rows.partitions(rows=300), rows.partitions(rows=900)
+    with open_engine("local", 1) as one:
         wanted = batch.metrics(source, scorer, ood=ood, engine=one)
     assert batch.metrics(source, scorer, ood=ood, engine=engine) == wanted
     assert (wanted["rows"], wanted["ood_rows"]) == (ROWS, ROWS + (rows.labels == -1).sum())
@@ -86,7 +86,7 @@ def test_the_first_row_that_cannot_be_used_is_named_and_nothing_is_written(engin
     bad = pa.FixedSizeListArray.from_arrays(pa.array(logits.ravel()), 4) if column == "logits" else pa.array(labels)
     table = table.set_column(table.column_names.index(column), column, bad)
     pq.write_table(table, tmp_path / "bad.parquet", row_group_size=300)
-    source = batch.Parquet.of(tmp_path / "bad.parquet", rows=300)
+    source = batch.ParquetFiles.of(tmp_path / "bad.parquet", rows=300)
     work = partial(batch.score, source, tmp_path / "out", scorer) if column == "logits" else partial(batch.fit, source)
     with pytest.raises(EngineError, match=r"bad\.parquet has .* in row 3200 \(counted from 0\)"):
         work(engine=engine)
@@ -95,7 +95,7 @@ def test_the_first_row_that_cannot_be_used_is_named_and_nothing_is_written(engin
 
 def test_a_missing_column_is_named(engine, rows, tmp_path):
     pq.write_table(pq.read_table(rows.folder).drop_columns("label"), tmp_path / "bare.parquet")
-    with pytest.raises(EngineError, match=r"bare\.parquet has no column 'label': there are 'id', 'logits', 'name'"):
+    with pytest.raises(EngineError, match=r"bare\.parquet has no column 'label': found 'id', 'logits', 'name'"):
         batch.fit(tmp_path / "bare.parquet", engine=engine)
 
 
@@ -106,7 +106,7 @@ def test_a_worker_killed_in_mid_job_costs_no_row(engine, written, scorer, tmp_pa
     killed: list[Path] = []
     killer = threading.Thread(target=kill_a_writer, args=(tmp_path, killed), daemon=True)
     killer.start()
-    done = batch.score(many.pieces(rows=5000, size=50), tmp_path / "out", scorer, engine=engine)
+    done = batch.score(many.partitions(rows=5000, size=50), tmp_path / "out", scorer, engine=engine)
     killer.join(10)
     assert len(killed) == 1
     assert (done.rows, done.parts) == (100_000, 20)

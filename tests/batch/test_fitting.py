@@ -1,4 +1,4 @@
-"""A fit in pieces: what does not depend on the pieces, and what its ECE says of rows that it did not see."""
+"""Fits by histograms: they do not depend on the partitioning, and their cross-fitted ECE is honest."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -7,8 +7,8 @@ from operator import add
 import numpy as np
 import pytest
 
-from slova.batch.fitting import FOLDS, Plan, fitted, judged
-from slova.batch.measures import calibration
+from slova.batch.fitting import FOLDS, Plan, fit_and_evaluate, fit_scorer
+from slova.batch.metric_states import calibration
 from slova.io import Block
 from slova.scorer import HEADS, Scorer
 
@@ -40,7 +40,7 @@ def few(seed: int, rows: int = 60) -> InMemory:
 @pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 def test_the_ece_after_a_fit_is_that_of_rows_which_it_did_not_see():
     plan = Plan(pairs="top")
-    found = [(few(seed), judged(few(seed), plan)) for seed in range(8)]
+    found = [(few(seed), fit_and_evaluate(few(seed), plan)) for seed in range(8)]
     seen = [calibration(fit.scorer, rows.logits, rows.labels).value for rows, fit in found]
     assert np.mean([fit.after for _, fit in found]) > np.mean(seen) + 0.005
 
@@ -49,7 +49,7 @@ def test_the_ece_after_a_fit_is_that_of_rows_which_it_did_not_see():
 def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
     rows = few(0, 500)
     rows.labels[:50] = -1
-    one, other = (judged(InMemory(rows.logits, rows.labels, size), Plan(head=head)) for size in (7, 500))
+    one, other = (fit_and_evaluate(InMemory(rows.logits, rows.labels, size), Plan(head=head)) for size in (7, 500))
     np.testing.assert_allclose(one.scorer.map.weights, other.scorer.map.weights, rtol=1e-6)
     assert (one.rows, one.none_rows) == (other.rows, other.none_rows) == (500, 50)
     assert (one.before, one.after) == pytest.approx((other.before, other.after), abs=1e-9)
@@ -58,18 +58,18 @@ def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
 
 def test_a_fit_without_folds_is_the_same_fit():
     rows = few(1, 300)
-    one, other = fitted(rows, Plan()), judged(rows, Plan()).scorer
+    one, other = fit_scorer(rows, Plan()), fit_and_evaluate(rows, Plan()).scorer
     np.testing.assert_allclose(one.map.weights, other.map.weights, rtol=1e-6)
     np.testing.assert_array_equal(one.validation.count, other.validation.count)
 
 
 @pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 def test_too_few_rows_leave_nobody_to_judge():
-    assert judged(few(2, FOLDS - 1), Plan()).after is None
+    assert fit_and_evaluate(few(2, FOLDS - 1), Plan()).after is None
 
 
 def test_without_a_map_the_bare_head_is_kept():
-    found = judged(few(3), Plan(map="none"))
+    found = fit_and_evaluate(few(3), Plan(calibration="none"))
     assert found.scorer.map is None
     assert found.after == pytest.approx(found.before)
     assert isinstance(found.scorer, Scorer)

@@ -92,7 +92,7 @@ def test_labels_may_be_in_a_file_of_another_format(tmp_path, arrays):
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_as_many_labels_as_rows_are_wanted(tmp_path, arrays, change):
+def test_rows_and_labels_must_have_the_same_length(tmp_path, arrays, change):
     table = save(tmp_path, "npy", *arrays)
     np.save(table.labels, np.resize(arrays[1], ROWS + change))
     with pytest.raises(TableError, match="more"):
@@ -119,13 +119,15 @@ def test_numbers_are_no_logits_unless_they_are_called_so(tmp_path, names):
     """An age, or the file of answers scored again."""
     table = np.ones((3, names.count(",") + 1))
     np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=names, comments="")
-    found = "there are " + ", ".join(map(repr, names.split(",")))
-    with pytest.raises(TableError, match=rf"table.csv has no column of logits: wanted logit_0, logit_1, ..., {found}"):
+    found = "found " + ", ".join(map(repr, names.split(",")))
+    with pytest.raises(
+        TableError, match=rf"table.csv has no column of logits: expected logit_0, logit_1, ..., {found}"
+    ):
         list(Table(tmp_path / "table.csv").blocks())
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table(dict(zip(names.split(","), table.T, strict=True))), tmp_path / "table.parquet")
     with pytest.raises(
-        TableError, match=rf"has no column of logits: .*{found}; a list column 'logits' will do as well"
+        TableError, match=rf"has no column of logits: .*{found}; a list column 'logits' is accepted as well"
     ):
         Table(tmp_path / "table.parquet").arrays()
 
@@ -164,17 +166,17 @@ def test_no_zip_member_is_trusted_beyond_its_checksum(tmp_path, arrays):
 def test_an_array_that_goes_on_after_its_rows_is_refused(tmp_path, arrays):
     path = save(tmp_path, "npy", *arrays).path
     path.write_bytes(path.read_bytes() + b"more")
-    with pytest.raises(TableError, match="goes on after its 257 rows"):
+    with pytest.raises(TableError, match="data after its 257 rows"):
         list(Table(path).blocks())
 
 
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([[1.0, 2.0], [1.0]], "1 logits in row 1 .* wanted 2"),
-        ([[1.0, 2.0], None], "0 logits in row 1 .* wanted 2"),
+        ([[1.0, 2.0], [1.0]], "1 logits in row 1 .* expected 2"),
+        ([[1.0, 2.0], None], "0 logits in row 1 .* expected 2"),
         ([[1.0, 2.0], [None, 1.0]], "NaN in 1 of 2 rows, the first in row 1"),
-        ([["a"], ["b"]], "type string in column 'logits'; wanted numbers"),
+        ([["a"], ["b"]], "type string in column 'logits'; expected numbers"),
         ([[], []], "0 logits in row 0"),
     ],
 )

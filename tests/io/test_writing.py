@@ -1,11 +1,11 @@
-"""Writing predictions in blocks, in every format."""
+"""OpenWriter predictions in blocks, in every format."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from slova.io import created
+from slova.io import open_output
 
 COLUMNS = {
     "label": np.array([1, -1, 0]),
@@ -30,7 +30,7 @@ def read_back(path: Path) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("suffix", ["npz", "npy", "csv", "parquet"])
 def test_what_is_written_in_blocks_is_read_back_exactly(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
-    with created(path) as write:
+    with open_output(path) as write:
         write({name: column[:2] for name, column in COLUMNS.items()})
         write({name: column[2:] for name, column in COLUMNS.items()})
     for name, column in read_back(path).items():
@@ -42,7 +42,7 @@ def test_what_is_written_in_blocks_is_read_back_exactly(tmp_path, suffix):
 def test_a_failure_leaves_what_was_there_before_and_nothing_else(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     path.write_text("before")
-    with pytest.raises(ZeroDivisionError), created(path) as write:
+    with pytest.raises(ZeroDivisionError), open_output(path) as write:
         write(COLUMNS | {"several": 1 / len(write.__doc__ or "")})
     assert path.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]

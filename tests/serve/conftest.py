@@ -48,13 +48,13 @@ def graph(tmp_path):
     """Writes a linear network with a softmax head as slova exports it: the contract, in plain ONNX operators."""
 
     def write(name="model.onnx", *, metadata=None, reject=0.0, rows="batch", kind=TensorProto.FLOAT):
-        said = {"version": slova.__version__, "classes": CLASSES, "head": "softmax", "reject": reject} | (
+        content = {"version": slova.__version__, "classes": CLASSES, "head": "softmax", "reject": reject} | (
             metadata or {}
         )
         model = helper.make_model(
             linear(reject, rows, kind), opset_imports=[helper.make_opsetid("", 18)], ir_version=10
         )
-        for key, value in said.items():
+        for key, value in content.items():
             if value is not None:
                 model.metadata_props.add(key=f"slova.{key}", value=str(value))
         onnx.save(model, tmp_path / name)
@@ -119,8 +119,8 @@ class Client:
         status, _, content = self.ask("GET", path, None, headers)
         return status, json.loads(content)
 
-    def predict(self, said, headers=None, path="/predict"):
-        body = said if isinstance(said, bytes | str) else json.dumps(said)
+    def predict(self, content, headers=None, path="/predict"):
+        body = content if isinstance(content, bytes | str) else json.dumps(content)
         status, _, content = self.ask("POST", path, body, headers)
         return status, json.loads(content)
 

@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from slova.export.contract import Validation
+from slova.export.file_metadata import Validation
 from slova.heads import NONE
-from slova.serve.drift import Watch
+from slova.serve.drift import DriftMonitor
 from slova.serve.load import scorer_model
 
 LABEL = np.zeros(1, int)
 
 
-def watched(confidence, validation=None, window=1000, label=None):
-    watch = Watch(validation, window)
+def monitor(confidence, validation=None, window=1000, label=None):
+    found = DriftMonitor(validation, window)
     for part in np.array_split(np.asarray(confidence), 7):
-        watch.add(part, np.zeros(len(part), int) if label is None else np.full(len(part), label))
-    return watch
+        found.add(part, np.zeros(len(part), int) if label is None else np.full(len(part), label))
+    return found
 
 
 def counts(confidence):
@@ -28,14 +28,14 @@ def test_the_drift_is_the_two_sample_distance_of_kolmogorov_and_smirnov():
     generator = np.random.default_rng(0)
     ours, theirs = generator.beta(5, 2, 800), generator.beta(4, 3, 1500)
     binned = [np.floor(values * 100) for values in (ours, theirs)]
-    found = watched(ours, counts(theirs)).drift()
+    found = monitor(ours, counts(theirs)).drift()
     assert found.distance == pytest.approx(ks_2samp(*binned).statistic, abs=1e-12)
 
 
 def test_chance_alone_exceeds_its_line_in_about_one_window_of_twenty():
     generator = np.random.default_rng(1)
     draws = [(generator.beta(5, 2, 500), generator.beta(5, 2, 2000)) for _ in range(400)]
-    drifts = [watched(ours, counts(theirs)).drift() for ours, theirs in draws]
+    drifts = [monitor(ours, counts(theirs)).drift() for ours, theirs in draws]
     share = np.mean([drift.distance > drift.chance for drift in drifts])
     assert 0.01 < share < 0.08
 
@@ -43,9 +43,9 @@ def test_chance_alone_exceeds_its_line_in_about_one_window_of_twenty():
 def test_the_window_forgets_what_is_older():
     low, high = np.full(1000, 0.2), np.full(1000, 0.9)
     validation = counts(high)
-    assert watched(np.concatenate([low, high]), validation).drift().distance == 0
-    assert watched(np.concatenate([high, low]), validation).drift().distance == 1
-    half = watched(np.concatenate([high, low[:500]]), validation)
+    assert monitor(np.concatenate([low, high]), validation).drift().distance == 0
+    assert monitor(np.concatenate([high, low]), validation).drift().distance == 1
+    half = monitor(np.concatenate([high, low[:500]]), validation)
     assert half.drift().distance == pytest.approx(0.5)
     assert (half.seen, half.rows, half.recent.sum()) == (1000, 1500, 1000)
 
@@ -54,24 +54,24 @@ def test_the_window_forgets_what_is_older():
 def test_it_does_not_matter_in_which_portions_rows_come(parts):
     generator = np.random.default_rng(2)
     confidence, label = generator.random(3000), generator.integers(NONE, 3, 3000)
-    whole = Watch(None, 1000)
+    whole = DriftMonitor(None, 1000)
     for rows in np.array_split(np.arange(3000), parts):
         whole.add(confidence[rows], label[rows])
     np.testing.assert_array_equal(whole.recent, counts(confidence[-1000:]))
     np.testing.assert_array_equal(whole.counts, counts(confidence))
-    assert whole.recent_nones == (label[-1000:] == NONE).sum()
+    assert whole.recent_none_rows == (label[-1000:] == NONE).sum()
     assert whole.nones == (label == NONE).sum()
 
 
 def test_edges_and_nan_have_their_bins():
-    watch = watched([0.0, 1.0, 0.01, np.nan, 0.999, 1.0000001, 0.5])
-    assert watch.counts[[0, 1, 50, 99]].tolist() == [2, 1, 1, 3]
+    found = monitor([0.0, 1.0, 0.01, np.nan, 0.999, 1.0000001, 0.5])
+    assert found.counts[[0, 1, 50, 99]].tolist() == [2, 1, 1, 3]
 
 
 def test_without_a_validation_set_or_rows_there_is_no_drift():
-    assert watched([0.5]).drift() is None
-    assert Watch(counts(np.array([0.5]))).drift() is None
-    assert watched([0.5]).expected_nones(0.5) is None
+    assert monitor([0.5]).drift() is None
+    assert DriftMonitor(counts(np.array([0.5]))).drift() is None
+    assert monitor([0.5]).expected_none_share(0.5) is None
 
 
 def test_the_metrics_of_a_server_are_those_of_its_answers(serving, scorer, logits):

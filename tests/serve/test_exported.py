@@ -21,8 +21,8 @@ def test_a_graph_answers_with_its_own_threshold_or_that_of_the_request(serving, 
     with serving(load_model(graph(reject=0.6))) as client:
         for reject in (None, 0.0, 0.4, 0.6, 0.8):
             parameters = {} if reject is None else {"parameters": {"reject": reject}}
-            status, said = client.predict({"inputs": [entry], **parameters}, path="/v2/models/model/infer")
-            found = {output["name"]: output["data"] for output in said["outputs"]}
+            status, content = client.predict({"inputs": [entry], **parameters}, path="/v2/models/model/infer")
+            found = {output["name"]: output["data"] for output in content["outputs"]}
             assert status == 200
             assert found["label"] == np.where(confidence >= (0.6 if reject is None else reject), best, -1).tolist()
             np.testing.assert_allclose(found["confidence"], confidence, atol=1e-5)

@@ -60,5 +60,5 @@ def test_every_metric_and_option_of_the_page_is_there(serving, scorer, logits):
     named = set(re.findall(r"\bslova_[a-z_]+", PAGE))
     assert len(named) > 12
     assert [name for name in named if name not in found] == []
-    said = CliRunner().invoke(main, ["serve", "--help"]).output
-    assert [option for option in re.findall(r"--[a-z][a-z-]+", PAGE) if option not in said] == []
+    content = CliRunner().invoke(main, ["serve", "--help"]).output
+    assert [option for option in re.findall(r"--[a-z][a-z-]+", PAGE) if option not in content] == []

@@ -61,6 +61,8 @@ BODIES = {
     "UTF-16": '{"inputs": [[1, 2, 3]]}'.encode("utf-16"),
     "a NUL": b'{"inputs": [[1, 2, 3]]}\0',
     "a pickle": b"\x80\x04\x95\x1a\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94",
+    "a lone surrogate": b'{"inputs": [[1, 2, 3]], "\\ud800": 1}',
+    "a lone surrogate as input": b'{"inputs": {"\\ud800": [[1, 2, 3]]}}',
     "reject 2": b'{"inputs": [[1, 2, 3]], "reject": 2}',
     "reject null": b'{"inputs": [[1, 2, 3]], "reject": null}',
     "reject word": b'{"inputs": [[1, 2, 3]], "reject": "0.5"}',
@@ -69,11 +71,11 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 @pytest.mark.parametrize("path", ["/predict", INFER])
-def test_a_malformed_body_is_refused_with_a_sentence(client, path, body):
-    status, said = client.predict(body, path=path)
+def test_a_malformed_body_is_rejected_with_a_sentence(client, path, body):
+    status, content = client.predict(body, path=path)
     assert status == 400
-    assert list(said) == ["error"]
-    assert 10 < len(said["error"]) < 400
+    assert list(content) == ["error"]
+    assert 10 < len(content["error"]) < 400
 
 
 @pytest.mark.parametrize(
@@ -92,28 +94,26 @@ def test_a_malformed_body_is_refused_with_a_sentence(client, path, body):
         ("OPTIONS", "/predict", 405),
     ],
 )
-def test_what_there_is_not_is_said_to_be_missing(client, method, path, status):
+def test_unknown_paths_and_methods_are_errors(client, method, path, status):
     found, _, content = client.ask(method, path)
     assert found == status
     assert len(json.loads(content)["error"]) < 400
 
 
 @pytest.mark.parametrize("path", ["/predict", INFER])
-def test_a_body_over_the_limit_is_refused_by_what_it_says_and_by_what_it_is(client, path):
+def test_a_body_over_the_limit_is_rejected_by_its_declared_and_by_its_actual_size(client, path):
     large = b" " * 30_000
-    status, said = client.predict(large, path=path)
-    assert (status, said["error"]) == (413, "the body has 30000 bytes, and the limit is 20000")
+    status, content = client.predict(large, path=path)
+    assert (status, content["error"]) == (413, "the body has 30000 bytes; the limit is 20000")
     chunked = b"POST %b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" % path.encode()
     answer = client.raw(chunked, *[b"1000\r\n" + b" " * 4096 + b"\r\n"] * 6, b"0\r\n\r\n", wait=1)
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"the body is larger than 20000 bytes" in answer
 
 
-def test_a_promise_of_a_huge_body_is_refused_before_it_comes(client):
+def test_a_huge_content_length_is_rejected_before_the_body_is_sent(client):
     head = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\nConnection: close\r\n\r\n"
-    start = time.perf_counter()
-    assert client.raw(head).startswith(b"HTTP/1.1 413")
-    assert time.perf_counter() - start < 1
+    assert client.raw(head, wait=60).startswith(b"HTTP/1.1 413")  # no byte of the body was sent
 
 
 @pytest.mark.parametrize(
@@ -130,54 +130,50 @@ def test_a_promise_of_a_huge_body_is_refused_before_it_comes(client):
         bytes(range(256)) * 20,
     ],
 )
-def test_what_is_not_http_is_refused_and_hung_up_on(client, head):
+def test_what_is_not_http_is_rejected_and_the_connection_closed(client, head):
     answer = client.raw(head, wait=5)
     assert answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 408", b"HTTP/1.1 431", b"HTTP/1.1 501")
 
 
-def test_a_head_that_trickles_is_given_up(client):
-    start = time.perf_counter()
-    with closing(socket.create_connection(("127.0.0.1", client.port), timeout=10)) as connection:
-        for byte in b"GET /predict HTTP/1.1\r\nX-Slow: 1\r\n"[:40]:
-            try:
-                connection.sendall(bytes([byte]))
-            except OSError:
-                break
-            time.sleep(0.05)
-        assert connection.recv(100).startswith(b"HTTP/1.1 408")
-    assert time.perf_counter() - start < 4
+def test_slow_headers_time_out_while_they_are_sent(client):
+    with closing(socket.create_connection(("127.0.0.1", client.port))) as connection:
+        connection.sendall(b"GET /predict HTTP/1.1\r\nX-Slow: ")
+        assert while_sending(connection, b"1").startswith(b"HTTP/1.1 408")
 
 
-def test_a_connection_that_says_nothing_is_given_up(client):
-    start = time.perf_counter()
-    assert client.raw(wait=5).startswith(b"HTTP/1.1 408")
-    assert 0.5 < time.perf_counter() - start < 4
+def while_sending(connection, byte):
+    """What the server sends to a client that keeps sending single bytes."""
+    connection.settimeout(0.05)
+    for _ in range(2000):
+        connection.sendall(byte)
+        try:
+            return connection.recv(4096)
+        except TimeoutError:
+            continue
+    raise AssertionError("the server waits for more")
 
 
-def test_a_body_that_trickles_is_given_up_and_so_is_its_connection(client):
-    start = time.perf_counter()
+def test_a_connection_without_a_request_times_out(client):
+    assert client.raw(wait=60).startswith(b"HTTP/1.1 408")
+
+
+def test_a_slow_body_times_out_and_its_connection_is_closed(client):
     head = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
-    with closing(socket.create_connection(("127.0.0.1", client.port), timeout=10)) as connection:
+    with closing(socket.create_connection(("127.0.0.1", client.port))) as connection:
         connection.sendall(head)
-        received = b""
+        received = while_sending(connection, b" ")
+        connection.settimeout(60)
         while b"}" not in received:
-            connection.sendall(b" ")
-            connection.settimeout(0.1)
-            try:
-                received += connection.recv(4096)
-            except TimeoutError:
-                continue
+            received += connection.recv(4096)
         assert received.startswith(b"HTTP/1.1 408")
-        assert b"the body did not come within 1 seconds" in received
-        connection.settimeout(5)
-        assert connection.recv(10) == b""  # the unread rest is not waited for
-    assert time.perf_counter() - start < 5
+        assert b"the body was not received within 1 seconds" in received
+        assert connection.recv(10) == b""  # although the body is incomplete
 
 
-def test_a_client_that_leaves_in_the_middle_of_its_body_leaves_nothing_behind(client):
+def test_a_client_that_disconnects_within_its_body_releases_its_bytes(client):
     for _ in range(5):
         with closing(socket.create_connection(("127.0.0.1", client.port))) as connection:
             connection.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
             time.sleep(0.02)
-    time.sleep(0.1)
-    assert client.metrics()["slova_body_bytes"] == 0
+    while client.metrics()["slova_body_bytes"]:
+        time.sleep(0.01)

@@ -32,7 +32,7 @@ def test_the_largest_requests_at_once_are_held_to_a_sum(scorer, serving):
         assert client.predict(GOOD)[0] == 200
 
 
-def test_more_requests_than_the_limit_are_told_to_come_back(serving):
+def test_requests_over_the_limit_get_503_with_retry_after(serving):
     gate = threading.Event()
     with serving(slow(gate), limits=Limits(requests=3)) as client:
         found = []
@@ -43,7 +43,7 @@ def test_more_requests_than_the_limit_are_told_to_come_back(serving):
             time.sleep(0.01)
         status, headers, content = client.ask("POST", "/predict", json.dumps(GOOD))
         assert (status, headers["retry-after"]) == (503, "1")
-        assert json.loads(content)["error"].startswith("3 requests are being answered, which is the limit")
+        assert json.loads(content)["error"].startswith("3 requests are in progress, which is the limit")
         assert client.get("/v2/health/ready")[0] == 200
         gate.set()
         for thread in threads:
@@ -76,7 +76,7 @@ def test_connections_over_the_limit_are_hung_up_on(scorer, serving):
         assert client.predict(GOOD)[0] == 200
 
 
-def test_an_answer_that_nobody_takes_is_given_up(serving):
+def test_a_response_that_is_not_read_times_out(serving):
     def run(inputs, wanted):
         rows = len(inputs["logits"])
         answers = {"label": np.zeros(rows, int), "log_probs": np.zeros((rows, 1_000_000), np.float32)}
@@ -101,12 +101,17 @@ def test_an_answer_that_nobody_takes_is_given_up(serving):
             assert received < 8_000_000
 
 
-def test_only_the_token_opens_the_door_and_health_and_pages_need_none(scorer, serving):
+def test_the_scheme_of_the_token_is_case_insensitive(scorer, serving):
+    with serving(scorer_model(scorer), token="s3cret") as client:
+        assert client.predict(GOOD, {"Authorization": "bearer s3cret"})[0] == 200
+
+
+def test_the_token_is_required_except_for_health_and_pages(scorer, serving):
     with serving(scorer_model(scorer, name="map"), token="s3cret") as client:
         for path in ("/v2/health/live", "/v2/health/ready", "/", "/docs", "/openapi.json", "/pages/try.js"):
             assert client.ask("GET", path)[0] == 200
-        said = ["Bearer wrong", "s3cret", "Bearer s3cretx", "Bearer s3cre", "Bearer ", b"Bearer \xff", "bearer s3cret"]
-        for headers in [{}, *({"Authorization": each} for each in said)]:
+        wrong = ["Bearer wrong", "s3cret", "Bearer s3cretx", "Bearer s3cre", "Bearer ", b"Bearer \xff", "Basic s3cret"]
+        for headers in [{}, *({"Authorization": each} for each in wrong)]:
             for path in ("/predict", "/metrics", "/v2", "/v2/models/map", "/nothing", "/v2/healthy"):
                 status, found, content = client.ask("GET", path, None, headers)
                 assert (status, found["www-authenticate"]) == (401, "Bearer")

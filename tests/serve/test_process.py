@@ -92,8 +92,8 @@ def test_an_exported_model_is_served_with_its_names_and_threshold(graph):
         assert status == 200
         assert [row["label"] in ("ash", "elm", "oak", None) for row in answers] == [True, True]
         assert answers[1]["label"] is None
-        described = ask(port, "GET", "/predict", None)[1]
-        assert (described["names"], described["reject"]) == (["ash", "elm", "oak"], 0.5)
+        describe = ask(port, "GET", "/predict", None)[1]
+        assert (describe["names"], describe["reject"]) == (["ash", "elm", "oak"], 0.5)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
 
@@ -127,9 +127,9 @@ def test_an_address_that_is_not_ours_is_named(saved, host):
         ("missing.slova", None, "missing.slova cannot be read: No such file or directory"),
         ("empty.onnx", b"", "empty.onnx is not a readable ONNX model: "),
         ("text.onnx", b"hello", "text.onnx is not a readable ONNX model: "),
-        ("text.txt", b"hello", "text.txt: what can be served ends in .onnx or .slova, got .txt"),
-        ("val.npz", b"hello", "val.npz: what can be served ends in .onnx or .slova, got .npz"),
-        ("model", None, "model: what can be served ends in .onnx or .slova, got no suffix"),
+        ("text.txt", b"hello", "text.txt: a model file must end in .onnx or .slova, got .txt"),
+        ("val.npz", b"hello", "val.npz: a model file must end in .onnx or .slova, got .npz"),
+        ("model", None, "model: a model file must end in .onnx or .slova, got no suffix"),
         ("model.pt2", None, "model.pt2: a .pt2 file cannot be served: export to .onnx"),
         ("text.slova", b"hello, this is no scorer", "text.slova is not a slova file"),
     ],
@@ -158,12 +158,14 @@ def test_a_graph_of_somebody_else_is_refused(tmp_path, graph):
         model.metadata_props.add(key=f"slova.{key}", value=value)
     onnx.save(model, tmp_path / "half.onnx")
     assert error(tmp_path / "half.onnx").endswith(
-        "has the outputs label, confidence; wanted label, confidence, none, several, log_probs"
+        "has the outputs label, confidence; expected label, confidence, none, several, log_probs"
     )
     sentence = error(graph("fixed.onnx", rows=5))
-    assert sentence.endswith("takes features of shape [5, 4]; wanted a first axis of any number of rows")
-    assert "takes features as tensor(string); only numbers" in error(graph("text.onnx", kind=TensorProto.STRING))
-    assert "gives log_probs (2, 3) for 2 rows, and says that it has 5 classes" in error(graph(metadata={"classes": 5}))
+    assert sentence.endswith("takes features of shape [5, 4]; its first axis must be dynamic")
+    assert "takes features as tensor(string); only numeric inputs" in error(graph("text.onnx", kind=TensorProto.STRING))
+    assert "returns log_probs (2, 3) for 2 rows, but its metadata has 5 classes" in error(
+        graph(metadata={"classes": 5})
+    )
     assert "3 classes" in error(graph(metadata={"names": '["a", "b"]'}))
     assert "is damaged" in error(graph(metadata={"classes": "many"}))
 
@@ -207,6 +209,6 @@ def test_a_scorer_needs_no_onnx_runtime_and_no_torch(saved):
 )
 def test_whoever_serves_the_world_without_a_token_is_warned(capsys, host, token, warned):
     announce("map", host, 8000, token)
-    said = capsys.readouterr().err
-    assert said.startswith(f"slova: warning: whoever reaches {host} is answered") == warned
-    assert f"serving map on http://{'[::1]' if host == '::1' else host}:8000, Ctrl+C" in said
+    content = capsys.readouterr().err
+    assert content.startswith(f"slova: warning: whoever reaches {host} is answered") == warned
+    assert f"serving map on http://{'[::1]' if host == '::1' else host}:8000, Ctrl+C" in content

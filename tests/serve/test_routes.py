@@ -1,6 +1,7 @@
 """The plain route and the description of the server."""
 
 import numpy as np
+import pytest
 
 from slova.serve import Model, Tensor
 from slova.serve.load import scorer_model
@@ -20,9 +21,16 @@ def test_the_input_may_be_named(client):
     assert client.predict({"inputs": {"logits": row}}) == client.predict({"inputs": row})
 
 
-def test_a_key_that_is_not_known_is_refused(client):
-    status, said = client.predict({"inputs": [[1.0, 2.0, 3.0]], "rejekt": 0.5, "x": 1})
-    assert (status, said) == (400, {"error": "the request has rejekt, x; known are inputs and reject"})
+@pytest.mark.parametrize("path", ["/predict", "/metrics", "/v2/health/ready", "/"])
+def test_head_is_get_without_a_body(client, path):
+    status, headers, content = client.ask("HEAD", path)
+    assert (status, content) == (200, b"")
+    assert headers["content-type"] == client.ask("GET", path)[1]["content-type"]
+
+
+def test_an_unknown_field_is_rejected(client):
+    status, content = client.predict({"inputs": [[1.0, 2.0, 3.0]], "rejekt": 0.5, "x": 1})
+    assert (status, content) == (400, {"error": "unknown fields rejekt, x; expected inputs and reject"})
 
 
 def test_a_model_of_several_inputs_takes_an_object(serving):
@@ -37,14 +45,14 @@ def test_a_model_of_several_inputs_takes_an_object(serving):
         assert [row["confidence"] for row in client.predict({"inputs": good})[1]] == [0.75, 1.0]
         for change, sentence in (
             ({"b": [0, 1, 2]}, "the inputs have different numbers of rows: {'a': 2, 'b': 3}"),
-            ({"b": [0, 300]}, "the input b has a number beyond the range of INT8 in row 1"),
-            ({"b": [0, 1.5]}, "the input b has numbers of type float64; the model takes INT8"),
-            ({"b": [[0], [1]]}, "the input b has the shape [2, 1]; wanted [-1], where -1 is any number"),
-            ({"a": [[[1e6], [0]]], "b": [1]}, "the input a has a number beyond the range of FP16 in row 0"),
-            ({"c": [1]}, "the inputs are a, b, c; wanted a, b"),
+            ({"b": [0, 300]}, "the input b has a value out of the range of INT8 in row 1"),
+            ({"b": [0, 1.5]}, "the input b has the type float64; the model expects INT8"),
+            ({"b": [[0], [1]]}, "the input b has the shape [2, 1]; expected [-1], where -1 is any size"),
+            ({"a": [[[1e6], [0]]], "b": [1]}, "the input a has a value out of the range of FP16 in row 0"),
+            ({"c": [1]}, "the inputs are a, b, c; expected a, b"),
         ):
-            status, said = client.predict({"inputs": good | change})
-            assert (status, said["error"]) == (400, sentence)
+            status, content = client.predict({"inputs": good | change})
+            assert (status, content["error"]) == (400, sentence)
         assert client.predict({"inputs": [1, 2]})[0] == 400
 
 
@@ -57,19 +65,21 @@ def test_an_error_of_the_model_is_a_500_without_its_inside_and_the_next_request_
 
     model = Model(name="m", platform="test", inputs=(Tensor("logits", "FP32", (-1, 3)),), classes=3, run=run)
     with serving(model) as client:
-        wrong = {"error": "the server could not answer this; its log says why"}
+        wrong = {"error": "internal server error; the log of the server has the details"}
         assert client.predict({"inputs": [[13, 0, 0]]}) == (500, wrong)
         assert client.predict({"inputs": [[1, 0, 0]]})[0] == 200
     assert "/secret" in caplog.text
 
 
 def test_the_description_names_every_route_and_needs_nothing_from_elsewhere(client):
-    status, said = client.get("/openapi.json")
+    status, content = client.get("/openapi.json")
     assert status == 200
-    assert {"/predict", "/metrics", "/v2", "/v2/health/live", "/v2/models/{name}/infer"} <= said["paths"].keys()
-    example = said["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    assert {"/predict", "/metrics", "/v2", "/v2/health/live", "/v2/models/{name}/infer"} <= content["paths"].keys()
+    example = content["paths"]["/predict"]["post"]["requestBody"]["content"]["application/json"]["example"]
     assert client.predict(example)[0] == 200
-    example = said["paths"]["/v2/models/{name}/infer"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    example = content["paths"]["/v2/models/{name}/infer"]["post"]["requestBody"]["content"]["application/json"][
+        "example"
+    ]
     assert client.predict(example, path="/v2/models/map/infer")[0] == 200
     for page in ("/", "/docs", "/pages/try.js", "/pages/docs.js", "/pages/page.css"):
         status, headers, content = client.ask("GET", page)

@@ -1,7 +1,7 @@
-"""A folder of parquet parts that appears whole or not at all.
+"""Write a folder of parquet parts atomically.
 
-Workers write parts into a hidden folder beside the wanted one, each under a name of its own until it is whole; so a
-part that two workers made, because one was thought dead, is there once. At the end the folder gets its name.
+Workers write parts into a hidden folder beside the output, each under a temporary name until it is complete. A part
+written by two workers, because one was assumed dead, is kept once. Finally the folder is renamed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from slova.batch.running import EngineError
+from slova.batch.engines import EngineError
 from slova.io.parquet import pyarrow
 
-__all__ = ["check_folder", "committed", "part_name", "write_part"]
+__all__ = ["check_folder", "commit_folder", "part_name", "write_part"]
 
 DONE = "_SUCCESS"  # as Hadoop and Spark call it
 
@@ -27,15 +27,15 @@ def part_name(number: int) -> str:
 
 
 @contextlib.contextmanager
-def committed(output: Path, parts: int, *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write this many parts into; it takes the place of `output` when the block ends well."""
+def commit_folder(output: Path, parts: int, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a folder to write this many parts into. It replaces `output` on success."""
     check_folder(output, overwrite=overwrite)
     staging = output.with_name(f".{output.name}.{secrets.token_hex(4)}.part")
     staging.mkdir()
     try:
         yield staging
-        _tidy(staging, {part_name(number) for number in range(parts)})
-        _take_place(staging, output)
+        _finish(staging, {part_name(number) for number in range(parts)})
+        _replace_folder(staging, output)
     except OSError as error:
         raise EngineError(f"{output} cannot be written: {error.strerror or error}") from error
     finally:
@@ -43,24 +43,24 @@ def committed(output: Path, parts: int, *, overwrite: bool = False) -> Iterator[
 
 
 def check_folder(output: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
-    """The folder can be made; one that is there is replaced only if asked for, and only if nothing is in it but what a
-    job like this one wrote."""
+    """Check that the folder can be created. An existing one is replaced only with `overwrite`, and only if it contains
+    nothing but the output of an earlier job."""
     if not output.parent.is_dir():
         raise EngineError(f"{output} cannot be written: there is no folder {output.parent}")
     if not os.access(output.parent, os.W_OK):
         raise EngineError(f"{output} cannot be written: its folder is read-only")
     if any(output.resolve() in path.resolve().parents for path in inputs):
-        raise EngineError(f"{output} holds an input, and would be replaced")
+        raise EngineError(f"{output} contains an input and would be replaced")
     if not output.exists():
         return
     if not overwrite:
-        raise EngineError(f"{output} is already there: remove it, or ask to overwrite it")
-    if not output.is_dir() or not _is_ours(output):
-        raise EngineError(f"{output} is not a folder of scored parts, and is not overwritten")
+        raise EngineError(f"{output} already exists: remove it or pass overwrite")
+    if not output.is_dir() or not _is_output(output):
+        raise EngineError(f"{output} is not a folder of scored parts and is not overwritten")
 
 
 def write_part(staging: Path, number: int, batches: Iterable[Any]) -> None:
-    """One part, whole or not at all. Until then its name also says which process writes it."""
+    """Write one part atomically. The temporary name is unique to the process."""
     path = staging / part_name(number)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
@@ -85,25 +85,25 @@ def _write(file: Any, batches: Iterable[Any]) -> None:
             writer.close()
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_output(folder: Path) -> bool:
     names = {path.name for path in folder.iterdir()}
     return DONE in names and names - {DONE} == {part_name(number) for number in range(len(names) - 1)}
 
 
-def _tidy(staging: Path, wanted: set[str]) -> None:
-    """All parts are there, and what a killed worker left behind is not."""
-    there = {path.name for path in staging.iterdir()}
-    if wanted - there:
+def _finish(staging: Path, expected: set[str]) -> None:
+    """Check that all parts exist, and remove the leftovers of killed workers."""
+    found = {path.name for path in staging.iterdir()}
+    if expected - found:
         raise EngineError(
-            f"{len(wanted - there)} of {len(wanted)} parts are missing, the first is {min(wanted - there)}"
+            f"{len(expected - found)} of {len(expected)} parts are missing, the first is {min(expected - found)}"
         )
-    for name in there - wanted:
+    for name in found - expected:
         (staging / name).unlink(missing_ok=True)
     (staging / DONE).touch()
 
 
-def _take_place(staging: Path, output: Path) -> None:
-    """A rename, and if there is an old folder two: between them it goes by another name."""
+def _replace_folder(staging: Path, output: Path) -> None:
+    """Rename the folder. An existing output is renamed first and removed afterwards."""
     aside = staging.with_name(f"{staging.name}.old")
     replaced = output.exists()
     if replaced:

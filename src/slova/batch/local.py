@@ -1,7 +1,7 @@
-"""The engine `local`: a pool of processes on this machine, or with one worker this very process.
+"""The engine `local`: a pool of processes on this machine, or this process if there is one worker.
 
-Processes are started afresh and not forked, so a script that uses them wants `if __name__ == "__main__":`. When one of
-them dies, what it was at is done again.
+Processes are spawned and not forked, so a script that uses them needs `if __name__ == "__main__":`. Tasks of a worker
+that died are repeated.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
-from slova.batch.running import EngineError, Run
+from slova.batch.engines import EngineError, Run
 
-__all__ = ["cores", "running"]
+__all__ = ["cores", "start"]
 
 ATTEMPTS = 4  # as many as Spark makes
 
 
 @contextlib.contextmanager
-def running(workers: int | None) -> Iterator[Run]:
+def start(workers: int | None) -> Iterator[Run]:
     workers = workers or cores()
     if workers == 1:
-        yield _one_by_one
+        yield _in_this_process
         return
     processes = _Processes(workers)
     try:
@@ -38,16 +38,16 @@ def running(workers: int | None) -> Iterator[Run]:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """The number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _one_by_one(task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
+def _in_this_process(task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
     yield from map(task, items)
 
 
 class _Processes:
-    """A pool that is started when there is work, kept for more, and replaced when it is broken."""
+    """A process pool that is started on first use and replaced when it breaks."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -64,7 +64,7 @@ class _Processes:
             except BrokenProcessPool:
                 self.stop()
         raise EngineError(
-            f"a worker process died {ATTEMPTS} times: it may want more memory, or the script that starts it an "
+            f"a worker process died {ATTEMPTS} times: it may need more memory, or the script may lack "
             'if __name__ == "__main__":'
         )
 
@@ -74,7 +74,7 @@ class _Processes:
         self.pool = None
 
     def _results(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-        with _no_interrupts():  # nor for the processes that start here: it is this one that ends them
+        with _no_interrupts():  # the processes started here inherit the mask: this process ends them
             context = multiprocessing.get_context("spawn")
             self.pool = self.pool or ProcessPoolExecutor(self.workers, context, _end_with_parent)
             futures = [self.pool.submit(task, item) for item in items]
@@ -89,11 +89,11 @@ class _Processes:
 
 @contextlib.contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """They come when it is over; a process that is started meanwhile never gets any."""
+    """Interrupts are delivered afterwards; processes started meanwhile never receive any."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # which lets interrupts through when it starts
+    resource_tracker.ensure_running()  # it unblocks interrupts when it starts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -102,7 +102,7 @@ def _no_interrupts() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
+    """Otherwise a worker whose parent was killed would wait forever."""
 
     def watch() -> None:
         parent = multiprocessing.parent_process()

@@ -1,8 +1,8 @@
-"""The engine `spark`: Spark's `mapInArrow`, in the session that is active, or under spark-submit in that one, or else
-in a session of its own on this machine, which wants Java 17 or later.
+"""The engine `spark`: `mapInArrow` in the active Spark session, in that of spark-submit, or in a new local one, which
+needs Java 17 or later.
 
-Data that lie in Spark already are scored by `score(frame, scorer)`, and `rows(frame)` gives what `engines.fit` and
-`engines.metrics` take. A task whose worker dies is tried again, four times in all.
+`score(frame, scorer)` scores a Spark data frame, and `rows(frame)` is accepted by `batch.fit` and `batch.metrics`. A
+task whose worker died is repeated, up to four times in all.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
-from slova.batch.batches import Of, read_batch, score_batch, score_table, state_of, unpacked
+from slova.batch.batches import MapBlock, fold_batches, read_batch, score_batch, score_table, unpack
+from slova.batch.engines import EngineError, Run, require, unwrap
 from slova.batch.local import cores
-from slova.batch.running import EngineError, Run, named, unwrapped
 from slova.io.parquet import pyarrow
 from slova.scorer import Scorer
 
-__all__ = ["FrameRows", "rows", "running", "score", "session"]
+__all__ = ["FrameRows", "rows", "score", "session", "start"]
 
-ATTEMPTS = 4  # plain local[n] makes one
-OWN = {
+ATTEMPTS = 4  # the default of local[n] is one
+SETTINGS = {
     "spark.app.name": "slova",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -42,18 +42,18 @@ State = TypeVar("State")
 
 
 def score(frame: Any, scorer: Scorer, *, reject: float = 0.0) -> Any:
-    """The data frame, lazily, with label, confidence, none and several in place of its logits. All other columns stay,
-    and rows stay in their partition, in their order."""
+    """The data frame with the columns of a `Prediction` in place of its logits, evaluated lazily. Other columns,
+    partitions and the order of rows are kept."""
     small = replace(scorer, validation=None)
-    with _about_pandas():
+    with _no_pandas_warning():
         sample = score_table(frame.limit(0).toArrow(), small)
         schema = frame.sparkSession.createDataFrame(sample).schema
         return frame.mapInArrow(partial(_scored, scorer=small, reject=reject), schema)
 
 
 def rows(frame: Any) -> FrameRows:
-    """A data frame with logits and a column `label`; its first row says how many classes there are."""
-    with _about_pandas():
+    """The rows of a data frame with logits and a column `label`."""
+    with _no_pandas_warning():
         first = frame.limit(1).toArrow().combine_chunks().to_batches()
     if not first:
         raise EngineError("the data frame has no rows")
@@ -62,16 +62,16 @@ def rows(frame: Any) -> FrameRows:
 
 @dataclass(frozen=True)
 class FrameRows:
-    """Rows that stay in Spark: only states leave it."""
+    """Rows of a Spark data frame. Only states are collected."""
 
     frame: Any
     classes: int
 
-    def fold(self, of: Of[State], *, labelled: bool = True) -> State:
-        function = partial(_states, of=of, classes=self.classes, labelled=labelled)
-        with _about_pandas():
+    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
+        function = partial(_states, map_block=map_block, classes=self.classes, labelled=labelled)
+        with _no_pandas_warning():
             states = self.frame.mapInArrow(function, "outcome binary").collect()
-        whole: State = reduce(add, (unpacked(unwrapped(pickle.loads(row.outcome))) for row in states))
+        whole: State = reduce(add, (unpack(unwrap(pickle.loads(row.outcome))) for row in states))
         return whole
 
 
@@ -80,14 +80,14 @@ def _scored(batches: Iterable[Any], *, scorer: Scorer, reject: float) -> Iterato
         yield score_batch(batch, scorer, reject=reject)
 
 
-def _states(batches: Iterable[Any], *, of: Of[Any], classes: int, labelled: bool) -> Iterator[Any]:
-    for found in state_of(batches, of, classes=classes, labelled=labelled):
+def _states(batches: Iterable[Any], *, map_block: MapBlock[Any], classes: int, labelled: bool) -> Iterator[Any]:
+    for found in fold_batches(batches, map_block, classes=classes, labelled=labelled):
         yield pyarrow().RecordBatch.from_pydict({"outcome": pyarrow().array([pickle.dumps(found)], "binary")})
 
 
 @contextlib.contextmanager
-def running(workers: int | None) -> Iterator[Run]:
-    active = named("pyspark.sql", "spark").SparkSession.getActiveSession()
+def start(workers: int | None) -> Iterator[Run]:
+    active = require("pyspark.sql", "spark").SparkSession.getActiveSession()
     spark = active or session(workers)
     try:
         yield partial(_run, spark)
@@ -97,30 +97,29 @@ def running(workers: int | None) -> Iterator[Run]:
 
 
 def session(workers: int | None = None) -> Any:
-    """A session on this machine that says nothing and tries a failed task again; under spark-submit, the one that was
-    asked for there."""
-    builder = named("pyspark.sql", "spark").SparkSession.builder
+    """A quiet local session that repeats failed tasks; under spark-submit, the session configured there."""
+    builder = require("pyspark.sql", "spark").SparkSession.builder
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return builder.getOrCreate()
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
-        raise EngineError("the engine spark wants Java 17 or later: no java is on the path, and JAVA_HOME is not set")
+        raise EngineError("the engine spark needs Java 17 or later: java is not on the path, and JAVA_HOME is not set")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = builder.master(f"local[{workers or cores()},{ATTEMPTS}]")
     with tempfile.TemporaryFile() as log:
         try:
-            with _stderr_in(log), _about_pandas():
-                return builder.config(map=OWN).getOrCreate()
-        except Exception as error:  # of Java, of py4j or of Spark
+            with _stderr_to(log), _no_pandas_warning():
+                return builder.config(map=SETTINGS).getOrCreate()
+        except Exception as error:  # from Java, py4j or Spark
             log.seek(0)
-            said = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-            reason = next((line for line in said if line and not line.startswith("WARNING")), error)
+            lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
+            reason = next((line for line in lines if line and not line.startswith("WARNING")), error)
             raise EngineError(f"Spark could not be started: {reason}") from error
 
 
 @contextlib.contextmanager
-def _stderr_in(log: Any) -> Iterator[None]:
-    """What the Java process says, which it does not take from a logger, goes to a file for as long as it lives."""
+def _stderr_to(log: Any) -> Iterator[None]:
+    """Redirect the standard error of the Java process, which does not use a logger, to a file."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(log.fileno(), 2)
@@ -132,17 +131,17 @@ def _stderr_in(log: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _about_pandas() -> Iterator[None]:
-    """Spark warns of a pandas that it does not know. Nothing here goes through pandas."""
+def _no_pandas_warning() -> Iterator[None]:
+    """Spark warns about new versions of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
 
 
 def _run(spark: Any, task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
-    """An item a partition, and so a task of its own; all results come when the last one does."""
+    """One partition, and so one task, per item. Results are collected at once."""
     numbers = spark.range(0, len(items), 1, len(items))
-    with _about_pandas():
+    with _no_pandas_warning():
         frame = numbers.mapInArrow(partial(_called, task=task, items=items), "number long, result binary")
         done = sorted(frame.collect())
     yield from (pickle.loads(row.result) for row in done)

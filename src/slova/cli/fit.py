@@ -14,12 +14,12 @@ import click
 import numpy as np
 
 from slova._backend import Array
-from slova.batch.fitting import FOLDS, Fitted, Plan, judged
-from slova.batch.measures import calibration as ece_of
+from slova.batch.fitting import FOLDS, FitResult, Plan, fit_and_evaluate
+from slova.batch.metric_states import calibration as ece_of
 from slova.calibration import CALIBRATORS, SmallValidationWarning
 from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, workers
-from slova.cli.stream import check_engine_options, opened_rows
+from slova.cli.stream import check_engine_options, open_rows
 from slova.cli.terminal import print_json, progress
 from slova.heads import NONE
 from slova.io import Table, TableError
@@ -80,7 +80,7 @@ def fit(
     check_output(output, logits, labels)
     table = Table(logits, labels, size)
     if stream or engine is not None:
-        fitted = _fit_in_pieces(table, _plan(head, calibration, given), engine, workers)
+        fitted = _fit_streaming(table, _plan(head, calibration, given), engine, workers)
     else:
         fitted = _fit(table, head, _calibrate(calibration, given), rescale=rescale)
     _save(fitted.scorer, output)
@@ -116,7 +116,7 @@ def _calibrate(calibration: str, given: Mapping[str, Any]) -> Callable[[Array, A
 
 
 def _plan(head: str, calibration: str, given: Mapping[str, Any]) -> Plan:
-    return Plan(head=head, map="none" if calibration == "none" else "exponential", **given)
+    return Plan(head=head, calibration="none" if calibration == "none" else "exponential", **given)
 
 
 def _save(scorer: Scorer, output: Path) -> None:
@@ -126,13 +126,13 @@ def _save(scorer: Scorer, output: Path) -> None:
         raise TableError(f"{output} cannot be written: {error.strerror}") from error
 
 
-def _fit_in_pieces(table: Table, plan: Plan, engine: str | None, workers: int | None) -> Fitted:
+def _fit_streaming(table: Table, plan: Plan, engine: str | None, workers: int | None) -> FitResult:
     """Two passes, and never all rows at once."""
-    with opened_rows([table], engine, workers) as (rows,):
-        return judged(rows, plan)
+    with open_rows([table], engine, workers) as (rows,):
+        return fit_and_evaluate(rows, plan)
 
 
-def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | None, *, rescale: bool) -> Fitted:
+def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | None, *, rescale: bool) -> FitResult:
     with progress("fitting") as tell:
         logits, labels = table.arrays()
         tell(0.1)
@@ -141,7 +141,7 @@ def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | Non
         tell(0.3)
         before = ece_of(Scorer(classes=scorer.classes, head=scorer.head), logits, labels).value
         after = _cross_fitted(fit, logits, labels, lambda share: tell(0.3 + 0.7 * share))
-    return Fitted(scorer, len(labels), int((labels == NONE).sum()), before, after)
+    return FitResult(scorer, len(labels), int((labels == NONE).sum()), before, after)
 
 
 def _cross_fitted(
@@ -161,7 +161,7 @@ def _cross_fitted(
     return reduce(add, states).value
 
 
-def _summary(fitted: Fitted) -> dict[str, Any]:
+def _summary(fitted: FitResult) -> dict[str, Any]:
     calibrator = fitted.scorer.map
     report = getattr(calibrator, "report", None)
     return {
@@ -183,7 +183,7 @@ def _numbers(calibrator: Any) -> dict[str, Any]:
     return {name: np.asarray(getattr(calibrator, name)).tolist() for name in names}
 
 
-def _sentences(fitted: Fitted, *, output: str, head: str, calibration: str) -> str:
+def _sentences(fitted: FitResult, *, output: str, head: str, calibration: str) -> str:
     calibrator = fitted.scorer.map
     how = f"{head} head, {_described(calibrator, calibration)}"
     lines = [

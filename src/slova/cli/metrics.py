@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from slova.batch.measures import BINS, Values, measured
+from slova.batch.metric_states import BINS, Values, compute_metrics
 from slova.cli.files import scorer_or_none
 from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, workers
-from slova.cli.stream import opened_rows
+from slova.cli.stream import open_rows
 from slova.cli.terminal import aligned, print_json
 from slova.io import Table
 from slova.metrics import Estimate
@@ -61,9 +61,9 @@ def metrics(
     known = scorer_or_none(model, head)
     tables = [Table(logits, labels, size)]
     tables += [] if ood is None else [Table(ood, size=size)]
-    with opened_rows(tables, engine, workers) as (rows, *others):
+    with open_rows(tables, engine, workers) as (rows, *others):
         scorer = known or Scorer(classes=rows.classes, head=HEADS[head or "slova"])
-        _report(measured(rows, scorer, *others), as_json)
+        _report(compute_metrics(rows, scorer, *others), as_json)
 
 
 def _report(values: Values, as_json: bool) -> None:

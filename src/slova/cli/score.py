@@ -11,15 +11,15 @@ import click
 import numpy as np
 
 from slova.batch.commit import check_folder
-from slova.batch.files import score as score_files
-from slova.batch.pieces import Parquet
-from slova.batch.running import opened
+from slova.batch.jobs import score as score_files
+from slova.batch.partitions import ParquetFiles
+from slova.batch.engines import open_engine
 from slova.cli.files import check_output, load, threshold
 from slova.cli.options import FILE, as_json, batch_size, engine, thresholds, workers
 from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.heads import NONE
-from slova.io import Table, created
+from slova.io import Table, open_output
 from slova.saved import Saved, texts
 
 __all__ = ["score"]
@@ -71,9 +71,9 @@ def score(
     if engine is None:
         rows, rejected = _score(Table(logits, size=size), output, saved, reject)
     else:
-        table = Parquet.of(logits, size=size)
+        table = ParquetFiles.of(logits, size=size)
         check_folder(output, overwrite=overwrite, inputs=table.files)
-        with opened(engine, workers) as run:
+        with open_engine(engine, workers) as run:
             found = score_files(
                 table, output, saved.scorer, reject=reject, names=saved.names, overwrite=overwrite, engine=run
             )
@@ -88,7 +88,7 @@ def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int
     """How many rows were written, and how many of them rejected."""
     rows = rejected = 0
     called = None if saved.names is None else texts(saved.names, saved.scorer.classes)
-    with created(output) as write:
+    with open_output(output) as write:
         for block in tracked(table.blocks(classes=saved.scorer.classes), "scoring"):
             prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())

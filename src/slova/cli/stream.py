@@ -1,4 +1,4 @@
-"""Rows in files, for commands that never hold them all in memory: read here block by block, or on an engine."""
+"""Rows of files that are never held in memory as a whole: read block by block in this process, or on an engine."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, TypeVar
 
 import click
 
-from slova.batch.batches import Of
-from slova.batch.pieces import Parquet
-from slova.batch.rows import Pieces, Rows
-from slova.batch.running import opened
+from slova.batch.batches import MapBlock
+from slova.batch.engines import open_engine
+from slova.batch.map_reduce import PartitionedRows, Rows
+from slova.batch.partitions import ParquetFiles
 from slova.cli.terminal import tracked
 from slova.io import Block, Table
 
-__all__ = ["Streamed", "check_engine_options", "opened_rows"]
+__all__ = ["Streamed", "check_engine_options", "open_rows"]
 
 State = TypeVar("State")
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """A file of any format, in this process, with a bar that shows how far it is."""
+    """The rows of a file of any format, read in this process with a progress bar."""
 
     table: Table
 
@@ -33,8 +33,8 @@ class Streamed:
     def classes(self) -> int:
         return self.table.classes()
 
-    def fold(self, of: Of[State], *, labelled: bool = True) -> State:
-        return reduce(add, (of(block, first) for first, block in self._numbered(labelled)))
+    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
+        return reduce(add, (map_block(block, first) for first, block in self._numbered(labelled)))
 
     def _numbered(self, labelled: bool) -> Iterator[tuple[int, Block]]:
         first = 0
@@ -44,26 +44,25 @@ class Streamed:
 
 
 @contextlib.contextmanager
-def opened_rows(tables: Sequence[Table], engine: str | None, workers: int | None) -> Iterator[list[Rows]]:
-    """The rows of each table, in this process or on the engine that was asked for, which is started once the files are
-    known to be there."""
+def open_rows(tables: Sequence[Table], engine: str | None, workers: int | None) -> Iterator[list[Rows]]:
+    """The rows of each table, in this process or on an engine, which is started once the files have been checked."""
     if engine is None:
         check_engine_options(engine, workers=workers)
         yield [Streamed(table) for table in tables]
         return
     sources = [_parquet(table) for table in tables]
-    with opened(engine, workers) as run:
-        yield [Pieces(source.pieces, source.classes, run) for source in sources]
+    with open_engine(engine, workers) as run:
+        yield [PartitionedRows(source.partitions, source.classes, run) for source in sources]
 
 
 def check_engine_options(engine: str | None, **options: Any) -> None:
-    """An option that would have no effect without an engine is an error."""
+    """Options without effect are errors."""
     for name, value in options.items():
         if engine is None and value:
-            raise click.UsageError(f"--{name} belongs to an --engine")
+            raise click.UsageError(f"--{name} requires --engine")
 
 
-def _parquet(table: Table) -> Parquet:
+def _parquet(table: Table) -> ParquetFiles:
     if table.labels is not None:
-        raise click.UsageError("an --engine wants the labels in the same files, in a column `label`")
-    return Parquet.of(table.path, size=table.size)
+        raise click.UsageError("with --engine, labels must be in the same files, in a column `label`")
+    return ParquetFiles.of(table.path, size=table.size)

@@ -23,7 +23,7 @@ where they are known slova.names (a JSON list) and slova.validation (JSON: "coun
 confidence of the validation rows).
 """
 
-from slova.export.contract import OUTPUTS, ExportError, Metadata, Validation, metadata
+from slova.export.file_metadata import OUTPUTS, ExportError, Metadata, Validation, metadata
 from slova.export.parity import Parity
 
 __all__ = ["OUTPUTS", "ExportError", "Metadata", "Parity", "Validation", "metadata"]

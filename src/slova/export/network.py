@@ -16,10 +16,10 @@ from slova._backend import Array, to_numpy
 from slova._batches import Batch, logits_of
 from slova.artifact import atomic_path
 from slova.classifier import Classifier
-from slova.export.contract import ExportError, Metadata, Validation, check_suffix
+from slova.export.example_inputs import given_rows, random_logits, random_rows
+from slova.export.file_metadata import ExportError, Metadata, Validation, check_suffix
 from slova.export.parity import Bounds, Parity, compare
-from slova.export.program import Answers, Exported, archived, input_names, traced
-from slova.export.rows import given_rows, random_logits, random_rows
+from slova.export.torch_program import Answers, Exported, archived, input_names, traced
 from slova.scorer import HEADS, Scorer
 
 __all__ = ["Job", "check_and_write", "export_classifier", "export_scorer", "exported_network"]
@@ -107,8 +107,8 @@ def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Jo
     if job.path.suffix == ".pt2":
         return archived(program, names, job.metadata(None))
     try:
-        from slova.export.graph import graphed
-        from slova.export.operators import OPSET
+        from slova.export.onnx_graph import graphed
+        from slova.export.onnx_operators import OPSET
     except ImportError as error:
         raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
     return graphed(program, names, job.metadata(OPSET))

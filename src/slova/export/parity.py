@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from slova._backend import Array, floating, to_numpy
 from slova.calibration import Calibrator
-from slova.export.contract import OUTPUTS, ExportError
+from slova.export.file_metadata import OUTPUTS, ExportError
 from slova.scorer import Scorer
 
 __all__ = ["Bounds", "Parity", "compare"]

@@ -1,16 +1,16 @@
-"""Files of logits and labels, read in blocks, and files of predictions, written in blocks: npz, npy, csv, parquet.
+"""Read logits and labels, and write predictions, in blocks of rows: npz, npy, csv and parquet files.
 
-The suffix says the format. Nothing is unpickled, no file is read into memory as a whole, and a file that is written
-appears whole or not at all. What each format wants:
+The suffix determines the format. Nothing is unpickled, no file is read into memory as a whole, and output files are
+written atomically. What each format must contain:
 
     npz      arrays `logits` (N, K) and `labels` (N,)
-    npy      one array: logits, or in a file of their own labels
+    npy      one array: logits, or labels in a file of their own
     csv      a header; columns logit_0, logit_1, ...; column `label`
     parquet  the same columns, or one list column `logits`; column `label`
 """
 
 from slova.io.blocks import Block, TableError
-from slova.io.output import created
+from slova.io.output import open_output
 from slova.io.table import Table
 
-__all__ = ["Block", "Table", "TableError", "created"]
+__all__ = ["Block", "Table", "TableError", "open_output"]

@@ -1,4 +1,4 @@
-"""What all formats share: blocks of rows, how many rows a block has, which columns are logits, one kind of error."""
+"""Definitions shared by all formats: blocks of rows, the size of a block, the names of columns, the error type."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = [
     "LABEL",
     "Block",
     "Columns",
+    "OpenWriter",
     "Read",
     "TableError",
-    "Writing",
     "block_rows",
     "label_column",
     "logit_columns",
@@ -28,11 +28,11 @@ LABEL = "label"
 
 
 class TableError(ValueError):
-    """A file that cannot be read or written as asked, in one sentence that names the file."""
+    """A file cannot be read or written. The message is one sentence that names the file."""
 
 
 class Block(NamedTuple):
-    """The next rows of a file: logits (n, K), labels (n,), None for what was not asked for, and how much of the file
+    """Consecutive rows of a file: logits (n, K) and labels (n,), None if not requested, and the share of the file that
     has been read, in [0, 1]."""
 
     logits: Array
@@ -41,9 +41,9 @@ class Block(NamedTuple):
 
 
 Read = Callable[[Path, Sequence[str], int | None], Iterator[Block]]
-"""path, which of "logits" and "labels" are wanted, rows a block (None: as many as is sensible) -> blocks."""
-Writing = Callable[[Path], AbstractContextManager[Callable[[Columns], None]]]
-"""path -> a context that gives a function to write blocks of columns with, and finishes the file when it ends well."""
+"""(path, roles, rows per block or None for the default) -> blocks; roles are "logits", "labels" or both."""
+OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Columns], None]]]
+"""path -> a context manager that yields a function to write blocks of columns, and completes the file on success."""
 
 
 def block_rows(size: int | None, classes: int) -> int:
@@ -51,25 +51,25 @@ def block_rows(size: int | None, classes: int) -> int:
 
 
 def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:
-    """logit_0, logit_1, ... and no others: an age, or the confidence of an earlier answer, is a number too."""
+    """The columns logit_0, logit_1, ... in order. Other numeric columns are not logits."""
     numbered = {int(match[1]): name for name in names if (match := re.fullmatch(r"logit_(\d+)", name))}
     if numbered and sorted(numbered) != list(range(len(numbered))):
         raise TableError(
-            f"{path} has the columns {_listed(names)}; wanted logit_0 to logit_{len(numbered) - 1} without gaps"
+            f"{path} has the columns {_name_list(names)}; expected logit_0 to logit_{len(numbered) - 1} without gaps"
         )
     if not numbered:
         raise TableError(
-            f"{path} has no column of logits: wanted logit_0, logit_1, ..., there are {_listed(names)}{also}"
+            f"{path} has no column of logits: expected logit_0, logit_1, ..., found {_name_list(names)}{also}"
         )
     return [numbered[k] for k in sorted(numbered)]
 
 
 def label_column(names: Sequence[str], path: Path | str) -> str:
     if LABEL not in names:
-        raise TableError(f"{path} has no column {LABEL!r}: there are {_listed(names)}")
+        raise TableError(f"{path} has no column {LABEL!r}: found {_name_list(names)}")
     return LABEL
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:12])
     return f"{shown}, ... ({len(names)} in all)" if len(names) > 12 else shown or "none"

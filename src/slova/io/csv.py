@@ -1,4 +1,4 @@
-"""Columns in a csv file with a header: rows are parsed a block at a time, and a bad one is named by its number."""
+"""csv files with a header, parsed one block at a time. Errors name the row."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ import numpy as np
 from slova._backend import Array
 from slova.io.blocks import Block, Columns, TableError, block_rows, label_column, logit_columns
 
-__all__ = ["read", "to_stdout", "writing"]
+__all__ = ["open_writer", "read", "stdout_writer"]
 
 Cells = list[list[str]]
 
 
-def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
-    """Logits and labels of a block in one go, as float64."""
+def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+    """Blocks of logits and labels in float64."""
     with open(path, "rb") as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as text:
         length = os.fstat(binary.fileno()).st_size
         rows = csv.reader(text, strict=True)
         try:
             names = _header(rows, path)
-            chosen = _chosen(names, want, path)
+            chosen = _chosen(names, roles, path)
             wanted = list(itertools.chain(*chosen.values()))
             height, number = block_rows(size, len(wanted)), 0
             for block in _batched(rows, height):
@@ -44,19 +44,19 @@ def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
 def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
     names = [name.strip() for name in next(rows, [])]
     if not names:
-        raise TableError(f"{path} is empty: wanted a header with the names of the columns")
+        raise TableError(f"{path} is empty: expected a header with the names of the columns")
     twice = {name for name in names if name and names.count(name) > 1}
     if twice:
         raise TableError(f"{path} has the column {min(twice)!r} twice")
     return names
 
 
-def _chosen(names: list[str], want: Sequence[str], path: Path) -> dict[str, list[int]]:
-    """The positions of the columns of logits and of labels."""
+def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, list[int]]:
+    """The positions of the columns of logits and labels."""
     chosen: dict[str, list[int]] = {}
-    if "logits" in want:
+    if "logits" in roles:
         chosen["logits"] = [names.index(name) for name in logit_columns(names, path)]
-    if "labels" in want:
+    if "labels" in roles:
         chosen["labels"] = [names.index(label_column(names, path))]
     return chosen
 
@@ -70,7 +70,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _batched(rows: Iterator[list[str]], height: int) -> Iterator[Cells]:
-    while block := list(itertools.islice((row for row in rows if row), height)):  # blank lines are no rows
+    while block := list(itertools.islice((row for row in rows if row), height)):  # blank lines are skipped
         yield block
 
 
@@ -86,7 +86,7 @@ def _numbers(block: Cells, number: int, names: list[str], wanted: list[int], pat
     except ValueError:
         i, k = next((i, k) for i, row in enumerate(block) for k in wanted if not _is_number(row[k]))
         raise TableError(
-            f"{path} has {block[i][k]!r} in row {number + i} (counted from 0), column {names[k]!r}; wanted a number"
+            f"{path} has {block[i][k]!r} in row {number + i} (counted from 0), column {names[k]!r}; expected a number"
         ) from None
 
 
@@ -96,19 +96,19 @@ def _split(numbers: Array, chosen: dict[str, list[int]], done: float) -> Block:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+def open_writer(path: Path) -> Iterator[Callable[[Columns], None]]:
     with open(path, "w", encoding="utf-8", newline="") as file:
         yield _writer(file)
 
 
 @contextmanager
-def to_stdout() -> Iterator[Callable[[Columns], None]]:
+def stdout_writer() -> Iterator[Callable[[Columns], None]]:
     yield _writer(sys.stdout)
     sys.stdout.flush()
 
 
 def _writer(file: IO[str]) -> Callable[[Columns], None]:
-    """Numbers with as many digits as it takes to read the same number back, and text in quotes where it needs them."""
+    """Numbers are written with enough digits to be read back exactly, text is quoted where necessary."""
     header = False
 
     def write(columns: Columns) -> None:

@@ -1,4 +1,4 @@
-"""The formats by the suffixes of their files."""
+"""The registry of file formats, keyed by suffix."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slova.io import csv, npy, npz, parquet
-from slova.io.blocks import Read, TableError, Writing
+from slova.io.blocks import OpenWriter, Read, TableError
 
 __all__ = ["FORMATS", "Format", "format_of"]
 
 
 class Format(NamedTuple):
+    """The reader and the writer of a format."""
+
     read: Read
-    writing: Writing
+    open_writer: OpenWriter
 
 
 FORMATS = {
-    ".csv": Format(csv.read, csv.writing),
-    ".npy": Format(npy.read, npy.writing),
-    ".npz": Format(npz.read, npz.writing),
-    ".parquet": Format(parquet.read, parquet.writing),
+    ".csv": Format(csv.read, csv.open_writer),
+    ".npy": Format(npy.read, npy.open_writer),
+    ".npz": Format(npz.read, npz.open_writer),
+    ".parquet": Format(parquet.read, parquet.open_writer),
 }
 
 
 def format_of(path: Path) -> Format:
     found = FORMATS.get(path.suffix.lower())
     if found is None:
-        raise TableError(f"{path} has the suffix {path.suffix!r}; wanted one of {', '.join(FORMATS)}")
+        raise TableError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(FORMATS)}")
     return found

@@ -1,4 +1,4 @@
-"""One array in an npy file: its header, its rows in blocks, and predictions as a structured array."""
+"""npy files: an array is read in blocks of rows, predictions are written as a structured array."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.lib import format as npy_format
 from slova._backend import Array
 from slova.io.blocks import Block, Columns, TableError, block_rows
 
-__all__ = ["Header", "array_blocks", "block_height", "read", "read_header", "write_header", "writing"]
+__all__ = ["Header", "array_blocks", "block_height", "open_writer", "read", "read_header", "write_header"]
 
 VERSIONS: dict[tuple[int, int], Callable[..., Any]] = {
     (1, 0): npy_format.read_array_header_1_0,
@@ -24,7 +24,7 @@ VERSIONS: dict[tuple[int, int], Callable[..., Any]] = {
 
 
 class Header(NamedTuple):
-    """What an array is, and where in its file the numbers begin."""
+    """The shape and type of an array, and the offset of its data in the file."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -36,33 +36,33 @@ class Header(NamedTuple):
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
 
-def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
-    """An npy file holds one array; whoever wants both logits and labels has to name a second file."""
-    if len(want) != 1:
-        raise TableError(f"{path} holds logits only: name the file of the labels with --labels")
+def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+    """Blocks of the one array in the file. Labels must be in a second file."""
+    if len(roles) != 1:
+        raise TableError(f"{path} holds logits only: give the file of the labels with --labels")
     with open(path, "rb") as file:
-        header = read_header(file, str(path), os.fstat(file.fileno()).st_size, want[0])
+        header = read_header(file, str(path), os.fstat(file.fileno()).st_size, roles[0])
         seen = 0
         for array in array_blocks(file, header, block_height(header, size), str(path)):
             seen += len(array)
-            logits, labels = (array, None) if want[0] == "logits" else (None, array)
+            logits, labels = (array, None) if roles[0] == "logits" else (None, array)
             yield Block(logits, labels, seen / header.shape[0])
 
 
 def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
-    """The header of an array that holds numbers, has the right number of axes, and is not longer than its file."""
+    """The header, checked: the array is numeric, has the right number of axes, and is not longer than its file."""
     try:
         shape, fortran, dtype = VERSIONS[npy_format.read_magic(stream)](stream)
     except (ValueError, KeyError, TypeError, SyntaxError):
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
-        raise TableError(f"{name} holds Python objects, which are never unpickled; wanted an array of numbers")
+        raise TableError(f"{name} holds Python objects, which are never unpickled; expected an array of numbers")
     wanted = ("rows", "classes") if role == "logits" else ("rows",)
     if len(shape) != len(wanted):
-        raise TableError(f"{name} has shape {shape}; {role} want ({', '.join(wanted)})")
+        raise TableError(f"{name} has shape {shape}; {role} must have shape ({', '.join(wanted)})")
     header = Header(shape, fortran, dtype, stream.tell())
     if header.offset + math.prod(shape) * dtype.itemsize > size:
-        raise TableError(f"{name} is cut off: its header promises shape {shape}, and the numbers end before that")
+        raise TableError(f"{name} is truncated: its header declares shape {shape}, and the data end before that")
     return header
 
 
@@ -71,7 +71,7 @@ def block_height(header: Header, size: int | None) -> int:
 
 
 def array_blocks(stream: IO[bytes], header: Header, height: int, name: str) -> Iterator[Array]:
-    """The rows in order. Those of an array in Fortran order lie scattered: it is memory-mapped, in a file on disk."""
+    """Blocks of rows in order. An array in Fortran order is memory-mapped, because its rows are not contiguous."""
     if 0 in header.shape:
         return iter(())
     return _mapped(stream, header, height) if header.fortran else _streamed(stream, header, height, name)
@@ -82,10 +82,10 @@ def _streamed(stream: IO[bytes], header: Header, height: int, name: str) -> Iter
         rows = min(height, header.shape[0] - first)
         content = stream.read(rows * header.row_bytes)
         if len(content) != rows * header.row_bytes:
-            raise TableError(f"{name} is cut off in row {first + len(content) // header.row_bytes}")
+            raise TableError(f"{name} is truncated in row {first + len(content) // header.row_bytes}")
         yield np.frombuffer(content, header.dtype).reshape(rows, *header.shape[1:])
-    if stream.read(1):  # at its end a zip member also checks its checksum
-        raise TableError(f"{name} is damaged: it goes on after its {header.shape[0]} rows")
+    if stream.read(1):  # reading to the end of a zip member also verifies its checksum
+        raise TableError(f"{name} is damaged: there is data after its {header.shape[0]} rows")
 
 
 def _mapped(stream: IO[bytes], header: Header, height: int) -> Iterator[Array]:
@@ -95,9 +95,9 @@ def _mapped(stream: IO[bytes], header: Header, height: int) -> Iterator[Array]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """A structured array with one field a column. The number of rows is known at the end, and numpy leaves room for it
-    in the header."""
+def open_writer(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """A structured array with one field per column. The header is rewritten at the end, once the number of rows is
+    known."""
     rows, dtype = 0, np.dtype([])
     with open(path, "wb") as file:
 

@@ -1,4 +1,4 @@
-"""Arrays in an npz file, which is a zip of npy files: members are streamed, never loaded whole and never unpickled."""
+"""npz files, which are zip archives of npy files. Members are streamed, never loaded whole and never unpickled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slova._backend import Array
 from slova.io.blocks import Block, Columns, TableError
 from slova.io.npy import Header, array_blocks, block_height, read_header, write_header
 
-__all__ = ["read", "writing"]
+__all__ = ["open_writer", "read"]
 
 DAMAGE = (
     zipfile.BadZipFile,
@@ -23,32 +23,32 @@ DAMAGE = (
     EOFError,
     NotImplementedError,
     RuntimeError,
-)  # the last two: unknown or encrypted
+)  # the last two: unknown compression, encryption
 COPY = 1 << 20
 
 
-def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
-    """The arrays that are wanted, side by side."""
+def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+    """Blocks of the requested arrays."""
     try:
         with zipfile.ZipFile(path) as archive, ExitStack() as stack:
-            members = {name: _member(archive, name, path, stack) for name in want}
+            members = {name: _member(archive, name, path, stack) for name in roles}
             rows = _common_length({name: header for name, (_, header) in members.items()}, path)
             height = block_height(next(iter(members.values()))[1], size)
             streams = [
                 array_blocks(stream, header, height, f"{path}: {name}") for name, (stream, header) in members.items()
             ]
             for number, arrays in enumerate(zip(*streams, strict=True)):
-                found: dict[str, Array] = dict(zip(want, arrays, strict=True))
+                found: dict[str, Array] = dict(zip(roles, arrays, strict=True))
                 yield Block(found.get("logits"), found.get("labels"), min(1.0, (number + 1) * height / rows))
     except DAMAGE as error:
         raise TableError(f"{path} is not an npz file, or is damaged: {error}") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path, stack: ExitStack) -> tuple[IO[bytes], Header]:
-    """A member open at its first number, and its header."""
+    """A member, positioned at its data, and its header."""
     if f"{name}.npy" not in archive.namelist():
         there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
-        raise TableError(f"{path} has no array {name!r}: there are {there or 'none'}")
+        raise TableError(f"{path} has no array {name!r}: found {there or 'none'}")
     info = archive.getinfo(f"{name}.npy")
     stream = stack.enter_context(archive.open(info))
     header = read_header(stream, f"{path}: {name}", info.file_size, name)
@@ -56,7 +56,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path, stack: ExitStack) -
 
 
 def _on_disk(stream: IO[bytes], header: Header, stack: ExitStack) -> IO[bytes]:
-    """A copy that can be memory-mapped, in a file without a name."""
+    """A copy in an unnamed temporary file, which can be memory-mapped."""
     copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     copy.seek(header.offset)
     shutil.copyfileobj(stream, copy, COPY)
@@ -74,32 +74,32 @@ def _common_length(headers: dict[str, Header], path: Path) -> int:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """One array a column. A zip takes its members one after the other, so columns wait in nameless files beside it."""
+def open_writer(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """One array per column. Members of a zip are written one at a time, so columns are collected in temporary files."""
     with ExitStack() as stack:
-        waiting: dict[str, IO[bytes]] = {}
+        columns_on_disk: dict[str, IO[bytes]] = {}
         last: Columns = {}
 
         def write(columns: Columns) -> None:
             nonlocal last
             last = columns
             for name, column in columns.items():
-                if name not in waiting:
-                    waiting[name] = stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
-                waiting[name].write(column.tobytes())
+                if name not in columns_on_disk:
+                    columns_on_disk[name] = stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
+                columns_on_disk[name].write(column.tobytes())
 
-        with open(path, "wb"):  # fails here, not at the end, where it cannot be written
+        with open(path, "wb"):  # an unwritable path fails here and not at the end
             pass
         yield write
-        _zip(path, waiting, last)
+        _zip(path, columns_on_disk, last)
 
 
-def _zip(path: Path, waiting: dict[str, IO[bytes]], last: Columns) -> None:
+def _zip(path: Path, columns_on_disk: dict[str, IO[bytes]], last: Columns) -> None:
     with zipfile.ZipFile(path, "w") as archive:
-        for name, file in waiting.items():
+        for name, file in columns_on_disk.items():
             dtype = last[name].dtype
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 write_header(member, (file.tell() // dtype.itemsize,), dtype)
                 file.seek(0)
                 shutil.copyfileobj(file, member, COPY)
-            file.truncate(0)  # gives the room back before the next column is copied
+            file.truncate(0)  # frees the space before the next column is copied

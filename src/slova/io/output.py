@@ -1,4 +1,4 @@
-"""A file of predictions that grows block by block and appears whole or not at all."""
+"""Write a file of predictions block by block and atomically."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from slova.io import csv
 from slova.io.blocks import Columns, TableError
 from slova.io.formats import format_of
 
-__all__ = ["created"]
+__all__ = ["open_output"]
 
 
 @contextlib.contextmanager
-def created(path: Path) -> Iterator[Callable[[Columns], None]]:
-    """A function that writes blocks of columns to the file; "-" is csv on stdout. What the path held before stays
-    until all went well."""
+def open_output(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """Yield a function that writes blocks of columns to the file; "-" is csv on stdout. An existing file is replaced
+    only on success."""
     if str(path) == "-":
-        with csv.to_stdout() as write:
+        with csv.stdout_writer() as write:
             yield write
         return
-    writing = format_of(path).writing
+    open_writer = format_of(path).open_writer
     try:
         with atomic_path(path) as temporary:
-            with writing(temporary) as write:
+            with open_writer(temporary) as write:
                 yield write
             _sync(temporary)
-    except OSError as error:  # reading gives TableErrors, so this one is of writing
+    except OSError as error:  # errors of reading are TableErrors already
         raise TableError(f"{path} cannot be written: {error.strerror or error}") from error
 
 

@@ -1,4 +1,4 @@
-"""Columns in a parquet file, through pyarrow, which the extra `slova[parquet]` brings."""
+"""parquet files, read and written by pyarrow (the extra `slova[parquet]`)."""
 
 from __future__ import annotations
 
@@ -12,29 +12,39 @@ import numpy as np
 from slova._backend import Array
 from slova.io.blocks import LABEL, Block, Columns, TableError, block_rows, label_column, logit_columns
 
-__all__ = ["LIST", "columns_of", "labels_of", "list_length", "logits_of", "opened", "pyarrow", "read", "writing"]
+__all__ = [
+    "LIST",
+    "columns_of",
+    "labels_of",
+    "list_length",
+    "logits_of",
+    "open_parquet",
+    "open_writer",
+    "pyarrow",
+    "read",
+]
 
 LIST = "logits"
-BUFFER = 1 << 20  # bytes: pages are read as they are needed, not a row group at once
+BUFFER = 1 << 20  # bytes: pages are read on demand, not whole row groups
 
 
-def read(path: Path, want: Sequence[str], size: int | None) -> Iterator[Block]:
-    with opened(path) as file:
-        columns = columns_of(file.schema_arrow, want, path)
+def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+    with open_parquet(path) as file:
+        columns = columns_of(file.schema_arrow, roles, path)
         classes = list_length(file) if LIST in columns else len(columns)
         number, rows = 0, file.metadata.num_rows
         chosen = [name for name in columns if name != LABEL]
         for batch in file.iter_batches(block_rows(size, max(1, classes)), columns=columns):
-            logits = logits_of(batch, chosen, path, number) if "logits" in want else None
+            logits = logits_of(batch, chosen, path, number) if "logits" in roles else None
             number += batch.num_rows
-            yield Block(logits, labels_of(batch, path) if "labels" in want else None, number / rows)
+            yield Block(logits, labels_of(batch, path) if "labels" in roles else None, number / rows)
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Any]:
-    """A parquet file; what is wrong with its content is said in a sentence."""
+def open_parquet(path: Path) -> Iterator[Any]:
+    """An open parquet file. Errors of pyarrow are raised as TableError."""
     arrow = pyarrow()
-    with open(path, "rb"):  # a missing file is told from a damaged one
+    with open(path, "rb"):  # distinguishes a missing file from a damaged one
         pass
     try:
         with arrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
@@ -44,7 +54,7 @@ def opened(path: Path) -> Iterator[Any]:
 
 
 def pyarrow() -> Any:
-    """The module, with its parquet part, or a sentence that says how to get it."""
+    """The module `pyarrow` with `pyarrow.parquet`, or an error that explains how to install it."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -53,16 +63,16 @@ def pyarrow() -> Any:
     return pyarrow
 
 
-def columns_of(schema: Any, want: Sequence[str], path: Path | str) -> list[str]:
-    """The columns that hold what is wanted, those of logits first."""
+def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]:
+    """The columns of the requested roles, logits first."""
     columns = []
-    if "logits" in want:
+    if "logits" in roles:
         columns += (
             [LIST]
             if _has_list(schema)
-            else logit_columns(schema.names, path, f"; a list column {LIST!r} will do as well")
+            else logit_columns(schema.names, path, f"; a list column {LIST!r} is accepted as well")
         )
-    if "labels" in want:
+    if "labels" in roles:
         columns.append(label_column(schema.names, path))
     return columns
 
@@ -75,22 +85,22 @@ def _has_list(schema: Any) -> bool:
 
 
 def list_length(file: Any) -> int:
-    """The number of classes, by the first row of a list column."""
+    """The number of classes, read from the first row of a list column."""
     for batch in file.iter_batches(1, columns=[LIST]):
         return max(1, _list(batch).value_lengths()[0].as_py() or 0)
     return 1
 
 
 def logits_of(batch: Any, columns: list[str], path: Path | str, number: int) -> Array:
-    """The logits (n, K) of a batch whose first row is this one of its file; a list column without nulls is not
-    copied."""
+    """The logits (n, K) of a batch; `number` is the row of the file at which it starts. A list column without nulls is
+    not copied."""
     if columns == [LIST] and hasattr(_list(batch), "flatten"):
         return _list_logits(_list(batch), path, number)
     return np.stack([_numbers(batch.column(name), name, path) for name in columns], axis=1)
 
 
 def _list(batch: Any) -> Any:
-    """The column of lists, or what a column of tensors is stored as."""
+    """The list column, or the storage of a tensor column."""
     column = batch.column(LIST)
     return getattr(column, "storage", column)
 
@@ -102,16 +112,16 @@ def _list_logits(column: Any, path: Path | str, number: int) -> Array:
     if (lengths != lengths[0]).any() or not lengths[0]:
         other = int(np.flatnonzero(lengths != lengths[0])[0]) if lengths[0] else 0
         raise TableError(
-            f"{path} has {lengths[other]} logits in row {number + other} (counted from 0), wanted {lengths[0] or 1}"
+            f"{path} has {lengths[other]} logits in row {number + other} (counted from 0), expected {lengths[0] or 1}"
         )
     return _numbers(column.flatten(), LIST, path).reshape(len(lengths), lengths[0])
 
 
 def _numbers(column: Any, name: str, path: Path | str) -> Array:
-    """As floating point, with NaN where a value is missing."""
+    """The column in floating point, with NaN for null."""
     values = np.asarray(column.to_numpy(zero_copy_only=False))
     if values.dtype.kind not in "fiu":
-        raise TableError(f"{path} has the type {column.type} in column {name!r}; wanted numbers")
+        raise TableError(f"{path} has the type {column.type} in column {name!r}; expected numbers")
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
@@ -122,7 +132,7 @@ def labels_of(batch: Any, path: Path | str) -> Array:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Callable[[Columns], None]]:
+def open_writer(path: Path) -> Iterator[Callable[[Columns], None]]:
     arrow = pyarrow()
     with open(path, "wb") as file:
         writer: Any = None

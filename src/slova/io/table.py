@@ -1,4 +1,4 @@
-"""A file of logits, maybe with labels, maybe in a second file: checked blocks, as often as they are asked for."""
+"""A file of logits, with labels in the same or a second file, read as validated blocks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Table", "floating_logits", "integer_labels"]
 
 @dataclass(frozen=True)
 class Table:
-    """A file by its path; `labels` is where its labels are, if not in it; `size` is how many rows a block has."""
+    """A file of logits. `labels` is a separate file of labels, `size` the number of rows per block."""
 
     path: Path
     labels: Path | None = None
     size: int | None = None
 
     def blocks(self, *, labelled: bool = False, classes: int | None = None) -> Generator[Block, None, None]:
-        """Blocks of logits in float32 or float64 without NaN and, if asked for, labels in int64 from NONE to K - 1."""
+        """Blocks of logits in float32 or float64 without NaN and, if `labelled`, labels in int64 from NONE to K - 1."""
         try:
             yield from _checked(self, self._joined() if labelled else self._read(self.path, "logits"), classes)
         except OSError as error:
@@ -38,12 +38,12 @@ class Table:
         return np.concatenate([block.logits for block in blocks]), np.concatenate([block.labels for block in blocks])
 
     def classes(self) -> int:
-        """How many logits a row has, by the first one."""
+        """The number of logits per row, read from the first row."""
         with contextlib.closing(Table(self.path, size=1).blocks()) as blocks:
             return int(next(blocks).logits.shape[1])
 
-    def _read(self, path: Path, *want: str) -> Iterator[Block]:
-        return format_of(path).read(path, want, self.size)
+    def _read(self, path: Path, *roles: str) -> Iterator[Block]:
+        return format_of(path).read(path, roles, self.size)
 
     def _joined(self) -> Iterator[Block]:
         if self.labels is None:
@@ -62,7 +62,7 @@ class Table:
 
 
 class _Cursor:
-    """Arrays one after the other, taken in pieces of any length."""
+    """A sequence of arrays, read in slices of any length."""
 
     def __init__(self, arrays: Iterator[Array]) -> None:
         self.arrays, self.rest = arrays, np.empty(0, np.int64)
@@ -84,7 +84,7 @@ def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iter
     for block in blocks:
         logits = floating_logits(block.logits, table.path)
         if classes is not None and logits.shape[1] != classes:
-            raise TableError(f"{table.path} has {logits.shape[1]} logits a row, wanted {classes}, one for each class")
+            raise TableError(f"{table.path} has {logits.shape[1]} logits per row, expected {classes}, one per class")
         classes = logits.shape[1]
         if np.isnan(logits).any():
             raise _nan_error(table.path, first, logits, blocks)
@@ -100,12 +100,12 @@ def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iter
 def floating_logits(logits: Array, path: Path | str) -> Array:
     """Logits as float32 or float64."""
     if logits.dtype.kind != "f":
-        raise TableError(f"{path} has logits of type {logits.dtype}; wanted floating point")
+        raise TableError(f"{path} has logits of type {logits.dtype}; expected floating point")
     return logits.astype(np.float32 if logits.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
 def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> TableError:
-    """Reads on to the end, so that the count is that of the whole file."""
+    """The error counts the rows of the whole file, so the rest is read as well."""
     bad = np.isnan(logits).any(axis=1)
     count, rows = int(bad.sum()), first + len(bad)
     for block in rest:
@@ -116,13 +116,13 @@ def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> 
 
 
 def integer_labels(labels: Array, first: int, classes: int, path: Path | str) -> Array:
-    """Labels as int64; numbers read from text may be 3.0, but not 3.5."""
+    """Labels as int64; floating point is accepted where it is integral, as in csv files."""
     if labels.dtype.kind not in "iuf":
-        raise TableError(f"{path} has labels of type {labels.dtype}; wanted integers")
+        raise TableError(f"{path} has labels of type {labels.dtype}; expected integers")
     bad = ~((labels >= NONE) & (labels < classes) & (labels == np.floor(labels)))
     if bad.any():
         row, label = first + int(bad.argmax()), labels[bad.argmax()].item()
         raise TableError(
-            f"{path} has the label {label} in row {row} (counted from 0); wanted -1 (none) to {classes - 1}"
+            f"{path} has the label {label} in row {row} (counted from 0); expected -1 (NONE) to {classes - 1}"
         )
     return labels.astype(np.int64)

@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from slova._validation import Flags
-from slova.batch.measures import Added, Answers, Foreign, Measures
+from slova.batch.metric_states import FieldwiseSum, Answers, OodMetrics, LabelledMetrics
 from slova.heads import NONE
 from slova.io import Block, Table
 from slova.metrics import Ece
@@ -45,17 +45,17 @@ def _blocks(table: Table, *, scorer: Scorer, progress: Progress, labelled: bool)
 
 
 @dataclass(frozen=True)
-class _Rows(Added):
+class _Rows(FieldwiseSum):
     """Rows of one kind: a histogram of their confidence, and the state that distinguishes them from the other kind."""
 
     histogram: Ece
-    foreign: Foreign
+    foreign: OodMetrics
 
     @classmethod
     def of(cls, answers: Answers, label: int) -> _Rows:
         """All of these rows are out-of-distribution (NONE), or none of them is (any other label)."""
         labels = np.full(len(answers.confidence), label)
-        return cls(Ece.binned(*answers, BINS, "width"), Foreign.of(answers.confidence, labels))
+        return cls(Ece.binned(*answers, BINS, "width"), OodMetrics.of(answers.confidence, labels))
 
     @property
     def count(self) -> int:
@@ -67,10 +67,10 @@ class _Rows(Added):
 
 
 @dataclass(frozen=True)
-class _Labelled(Added):
+class _Labelled(FieldwiseSum):
     """The states of labelled blocks: the measures of all rows, and the rows of a class and the others apart."""
 
-    measures: Measures
+    measures: LabelledMetrics
     inside: _Rows
     outside: _Rows
 
@@ -79,4 +79,4 @@ class _Labelled(Added):
         answers = Answers.of(scorer, block.logits, block.labels)
         known: Flags = block.labels != NONE
         inside, outside = (Answers(answers.confidence[rows], answers.hits[rows]) for rows in (known, ~known))
-        return cls(Measures.of(scorer, block, answers), _Rows.of(inside, 0), _Rows.of(outside, NONE))
+        return cls(LabelledMetrics.of(scorer, block, answers), _Rows.of(inside, 0), _Rows.of(outside, NONE))

@@ -1,10 +1,10 @@
-"""A model behind HTTP: the Open Inference Protocol v2, a plain JSON route, metrics, and a page to try it by hand.
+"""Serve a model over HTTP: the Open Inference Protocol v2, a plain JSON route, metrics, and an interactive page.
 
     app = application(load_model(Path("model.onnx")))     # an ASGI application, for any server
-    serve(app, listen("127.0.0.1", 8000))                 # or ours, with time limits for slow clients
+    serve(app, listen("127.0.0.1", 8000))                 # or uvicorn with time limits for slow clients
 
-A request is read and checked on the event loop; what is wrong with it is refused there, before it meets others. The
-rest waits in a queue, and one thread runs the model on as many rows at a time as have gathered.
+Requests are read and validated on the event loop. Valid ones are queued, and one thread runs the model on batches of
+the queued rows.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""The ASGI application: which path answers what."""
+"""The ASGI application: all routes, the middleware, and error handlers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 import slova
 from slova.serve import schema
 from slova.serve.drift import WINDOW
-from slova.serve.limits import Batching, Limits, Refused
-from slova.serve.middleware import Gate, refusal
+from slova.serve.limits import Batching, Limits, RequestError
+from slova.serve.middleware import Middleware, error_response
 from slova.serve.model import Model
+from slova.serve.oip_routes import add_oip_routes
 from slova.serve.pages import add_pages
-from slova.serve.protocol import add_protocol
-from slova.serve.routes import add_plain
+from slova.serve.routes import add_routes
 from slova.serve.service import Service
 
 __all__ = ["application"]
@@ -32,8 +32,8 @@ def application(
     token: str | None = None,
     window: int = WINDOW,
 ) -> FastAPI:
-    """Everything that is served of a model. With a `token`, only the health, the pages and their description are open
-    to whoever does not bring it. The drift is that of the last `window` rows."""
+    """The application that serves a model. With a `token`, requests without it are restricted to the health routes, the
+    pages and the OpenAPI description. Drift is measured on the last `window` rows."""
     service = Service(model, limits, batching, window)
 
     @asynccontextmanager
@@ -45,21 +45,21 @@ def application(
         title="slova", version=slova.__version__, description=schema.ABOUT, lifespan=lifespan,
         docs_url=None, redoc_url=None,
     )  # fmt: skip
-    app.add_middleware(Gate, measures=service.measures, token=token)
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(HTTPException, _unknown)
-    add_plain(app, service)
-    add_protocol(app, service)
+    app.add_middleware(Middleware, metrics=service.metrics, token=token)
+    app.add_exception_handler(RequestError, _request_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    add_routes(app, service)
+    add_oip_routes(app, service)
     add_pages(app)
     return app
 
 
-def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    return refusal(error.status, error.sentence, error.headers)
+def _request_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    return error_response(error.status, error.message, error.headers)
 
 
-def _unknown(request: Request, error: Exception) -> Response:
-    """A path or a method that there is not."""
+def _http_error(request: Request, error: Exception) -> Response:
+    """An unknown path or method."""
     assert isinstance(error, HTTPException)
-    return refusal(error.status_code, f"{request.method} {request.url.path[:80]}: {error.detail}", error.headers)
+    return error_response(error.status_code, f"{request.method} {request.url.path[:80]}: {error.detail}", error.headers)

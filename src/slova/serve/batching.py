@@ -1,8 +1,8 @@
-"""Requests that wait for the model are run together: as many rows at a time as have gathered, in one thread.
+"""Dynamic batching: queued requests are run together, in one thread.
 
-While the model runs, the next batch gathers by itself, so waiting for company is worth it only where a run costs much
-more than the wait. Rows are put together only with rows of the same shape. Whoever has gone away is left out; a run
-that fails is repeated one request at a time, so that only the one at fault hears of it.
+The next batch accumulates while the model runs, so an additional delay pays off only if a run takes much longer than
+the delay. Only rows of the same shape are batched. Requests of disconnected clients are dropped. A failed batch is
+repeated one request at a time, so that only the request at fault fails.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import Any
 import numpy as np
 from starlette.requests import ClientDisconnect
 
-from slova.serve.limits import Batching, busy
+from slova.serve.limits import Batching, unavailable
 from slova.serve.model import Arrays
 
 __all__ = ["Batcher", "Job"]
 
 Values = np.ndarray[Any, Any]
 Run = Callable[[Arrays, Sequence[str]], Mapping[str, Values]]
-PATIENCE = 0.05  # seconds in the queue after which it is asked whether the client is still there
+DISCONNECT_CHECK_SECONDS = 0.05  # time in the queue after which the connection of the client is checked
 
 
 @dataclass(eq=False)
 class Job:
-    """The inputs of a request, of as many rows, and the outputs that it needs."""
+    """A request in the queue: its inputs, the names of the required outputs, and a check for disconnection."""
 
     inputs: Arrays
     wanted: tuple[str, ...]
-    gone: Callable[[], Awaitable[bool]]
+    disconnected: Callable[[], Awaitable[bool]]
     since: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     answer: asyncio.Future[Arrays] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -48,7 +48,7 @@ class Job:
 
 
 class Batcher:
-    """`observe(rows)` hears of every batch."""
+    """The queue. `observe(rows)` is called for every batch."""
 
     def __init__(self, run: Run, batching: Batching, observe: Callable[[int], None]) -> None:
         self.run, self.batching, self.observe = run, batching, observe
@@ -58,7 +58,7 @@ class Batcher:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """The thread, and who feeds it; whoever waits at the end is told that it is over."""
+        """Run the worker thread. Requests left at the end are answered with an error."""
         pool = ThreadPoolExecutor(1, "slova-model")
         worker = asyncio.create_task(self._work(pool))
         try:
@@ -69,7 +69,7 @@ class Batcher:
                 await worker
             pool.shutdown(wait=False)
             left = [*self._running, *self._waiting]
-            _tell(left, [busy("the server is shutting down")] * len(left))
+            _resolve(left, [unavailable("the server is shutting down")] * len(left))
 
     async def outputs(self, job: Job) -> Arrays:
         self._waiting.append(job)
@@ -83,10 +83,10 @@ class Batcher:
             self._running = batch = await self._take()
             if batch:
                 self.observe(sum(job.rows for job in batch))
-                _tell(batch, await loop.run_in_executor(pool, _outcomes, self.run, batch))
+                _resolve(batch, await loop.run_in_executor(pool, _outcomes, self.run, batch))
 
     async def _gather(self) -> None:
-        """Until a batch is full, or the one who came first has waited long enough."""
+        """Wait until a batch is full, or the oldest request has waited long enough."""
         loop = asyncio.get_running_loop()
         while not self._waiting:
             self._arrived.clear()
@@ -99,14 +99,14 @@ class Batcher:
                     await self._arrived.wait()
 
     async def _take(self) -> list[Job]:
-        """Those of the same kind as the first, in the order they came; a first one of too many rows goes alone. The
-        others go back to the front, so that nobody is overtaken for ever."""
+        """Requests of the same kind as the oldest one, in order. An oversized oldest request runs alone. The others go
+        back to the front of the queue, so that no request starves."""
         batch: list[Job] = []
         others: list[Job] = []
         room = self.batching.rows
         while self._waiting and room > 0:
             job = self._waiting.popleft()
-            if await _left(job):
+            if await _is_cancelled(job):
                 continue
             if batch and (job.kind != batch[0].kind or job.rows > room):
                 others.append(job)
@@ -117,16 +117,16 @@ class Batcher:
         return batch
 
 
-async def _left(job: Job) -> bool:
-    """Whether nobody waits for it any more; asked only of those who waited long."""
+async def _is_cancelled(job: Job) -> bool:
+    """Whether the client has disconnected; checked only after some time in the queue."""
     waited = asyncio.get_running_loop().time() - job.since
-    if not job.answer.done() and waited > PATIENCE and await job.gone():
+    if not job.answer.done() and waited > DISCONNECT_CHECK_SECONDS and await job.disconnected():
         job.answer.set_exception(ClientDisconnect)
     return job.answer.done()
 
 
 def _outcomes(run: Run, batch: Sequence[Job]) -> list[Arrays | Exception]:
-    """The outputs of each job, or what it failed with."""
+    """The outputs or the exception of each job."""
     try:
         return list(_run(run, batch))
     except Exception as error:
@@ -140,7 +140,7 @@ def _run(run: Run, batch: Sequence[Job]) -> list[Arrays]:
     ends = np.cumsum([job.rows for job in batch]).tolist()
     wrong = [f"{name} {values.shape}" for name, values in outputs.items() if len(values) != ends[-1]]
     if wrong:
-        raise ValueError(f"the model gave {', '.join(wrong)} for {ends[-1]} rows")
+        raise ValueError(f"the model returned {', '.join(wrong)} for {ends[-1]} rows")
     return [_part(job, outputs, end) for job, end in zip(batch, ends, strict=True)]
 
 
@@ -152,7 +152,7 @@ def _joined(parts: list[Values]) -> Values:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _tell(batch: Sequence[Job], outcomes: Sequence[Arrays | Exception]) -> None:
+def _resolve(batch: Sequence[Job], outcomes: Sequence[Arrays | Exception]) -> None:
     for job, outcome in zip(batch, outcomes, strict=True):
         if job.answer.done():
             continue

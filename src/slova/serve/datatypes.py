@@ -1,4 +1,4 @@
-"""The number types of the Open Inference Protocol, and numbers brought to the type that a model takes."""
+"""The numeric data types of the Open Inference Protocol, and conversion to the type of a model input."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from slova.serve.limits import Refused
+from slova.serve.limits import RequestError
 
-__all__ = ["DTYPES", "converted", "from_bytes", "item_size"]
+__all__ = ["DTYPES", "convert", "from_bytes", "item_size"]
 
 Values = np.ndarray[Any, Any]
 
@@ -26,43 +26,43 @@ DTYPES = {
     "FP32": np.dtype("<f4"),
     "FP64": np.dtype("<f8"),
 }
-HALVES = {"BF16": np.dtype("<u2")}  # the upper halves of float32, which numpy does not know
+HALF_TYPES = {"BF16": np.dtype("<u2")}  # the upper half of float32, not a numpy type
 
 
 def item_size(datatype: str) -> int:
-    return (DTYPES | HALVES)[datatype].itemsize
+    return (DTYPES | HALF_TYPES)[datatype].itemsize
 
 
 def from_bytes(raw: bytes | memoryview, datatype: str) -> Values:
-    """The numbers of a binary tensor, flat."""
-    if datatype in HALVES:
-        halves = np.frombuffer(raw, HALVES[datatype])
+    """The flat values of a binary tensor."""
+    if datatype in HALF_TYPES:
+        halves = np.frombuffer(raw, HALF_TYPES[datatype])
         return np.asarray((halves.astype("<u4") << 16).view("<f4"))
     if datatype == "BOOL":
         return np.frombuffer(raw, np.uint8).astype(bool)
     return np.frombuffer(raw, DTYPES[datatype])
 
 
-def converted(values: Values, datatype: str, name: str) -> Values:
-    """The values as `datatype`, if they are numbers of a kind that fits and lie in its range; never NaN."""
-    wanted = DTYPES[datatype]
+def convert(values: Values, datatype: str, name: str) -> Values:
+    """The values as `datatype`. NaN, lossy kinds and values out of range are errors."""
+    target = DTYPES[datatype]
     if values.dtype.kind not in "biuf":
-        raise Refused(400, f"the input {name} holds something else than numbers")
+        raise RequestError(400, f"the input {name} must contain numbers only")
     if values.dtype.kind == "f" and np.isnan(values).any():
-        raise Refused(400, f"the input {name} has NaN in row {_first(np.isnan(values))}")
-    if not _fits(values.dtype, wanted):
-        raise Refused(400, f"the input {name} has numbers of type {values.dtype}; the model takes {datatype}")
+        raise RequestError(400, f"the input {name} has NaN in row {_first(np.isnan(values))}")
+    if not _fits(values.dtype, target):
+        raise RequestError(400, f"the input {name} has the type {values.dtype}; the model expects {datatype}")
     with np.errstate(over="ignore"):
-        result = values.astype(wanted)
-    lost = np.isinf(result) & np.isfinite(values) if wanted.kind == "f" else result != values
+        result = values.astype(target)
+    lost = np.isinf(result) & np.isfinite(values) if target.kind == "f" else result != values
     if lost.any():
-        raise Refused(400, f"the input {name} has a number beyond the range of {datatype} in row {_first(lost)}")
+        raise RequestError(400, f"the input {name} has a value out of the range of {datatype} in row {_first(lost)}")
     return result
 
 
-def _fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Any number is a float, whole numbers are integers, and only bools are bools."""
-    return wanted.kind == "f" or given.kind == "b" or (given.kind in "iu" and wanted.kind in "iu")
+def _fits(given: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Any number can be a float, only integers and bools an integer, only bools a bool."""
+    return target.kind == "f" or given.kind == "b" or (given.kind in "iu" and target.kind in "iu")
 
 
 def _first(flags: Values) -> int:

@@ -1,9 +1,8 @@
-"""What has been answered: rows by confidence since the start, and the last ones beside the validation set.
+"""Drift of the confidence: all rows since the start, and a window of recent rows compared with the validation set.
 
-Confidence is counted in 100 bins of equal width. The drift is the Kolmogorov-Smirnov distance between the last rows
-and the validation set, the largest gap between their cumulative shares at an edge of a bin: 0 where they are alike, 1
-where they do not overlap. Beside it stands what chance alone exceeds in one window of 20 (of independent rows), so
-that an alarm has something to be compared with.
+Confidence is counted in 100 bins of equal width. Drift is the Kolmogorov-Smirnov distance between the window and the
+validation set: the largest difference of their cumulative distributions at an edge of a bin, from 0 for equal
+distributions to 1 for disjoint ones. For comparison, `chance` is its 95 % quantile for independent rows without drift.
 """
 
 from __future__ import annotations
@@ -13,37 +12,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slova.export.contract import BINS
+from slova.export.file_metadata import BINS
 from slova.heads import NONE
 from slova.metrics.binning import bin_index
 
-__all__ = ["WINDOW", "Drift", "Watch"]
+__all__ = ["WINDOW", "Drift", "DriftMonitor"]
 
 WINDOW = 10_000
-ONE_IN_TWENTY = math.sqrt(-math.log(0.05 / 2) / 2)  # of the limit distribution of Kolmogorov and Smirnov
+CHANCE_QUANTILE = math.sqrt(-math.log(0.05 / 2) / 2)  # 95 % quantile of the limiting Kolmogorov-Smirnov distribution
 EMPTY = -1
 
 Counts = np.ndarray[Any, Any]
 
 
 class Drift(NamedTuple):
+    """The distance, and the 95 % quantile of the distance without drift."""
+
     distance: float
     chance: float
 
 
-class Watch:
-    """Counts of all rows, and a ring of the last `window` of them."""
+class DriftMonitor:
+    """Counts of all rows, and a ring buffer of the last `window` rows."""
 
     def __init__(self, validation: Counts | None = None, window: int = WINDOW) -> None:
         self.validation = validation
         self.rows = self.nones = 0
         self.counts, self.total = np.zeros(BINS, np.int64), 0.0
         self.recent = np.zeros(BINS, np.int64)
-        self.recent_nones = 0
+        self.recent_none_rows = 0
         self._bins, self._none = np.full(window, EMPTY, np.int8), np.zeros(window, bool)
 
     def add(self, confidence: Counts, label: Counts) -> None:
-        """Rows that were answered; a confidence of NaN counts as 0."""
+        """Count answered rows; a confidence of NaN counts as 0."""
         confidence, none = np.nan_to_num(confidence).astype(np.float64), label == NONE
         bins = bin_index(confidence, BINS, "width")
         self.counts += np.bincount(bins, minlength=BINS)
@@ -53,7 +54,7 @@ class Watch:
 
     @property
     def seen(self) -> int:
-        """Rows in the window."""
+        """The number of rows in the window."""
         return min(self.rows, len(self._bins))
 
     def drift(self) -> Drift | None:
@@ -61,10 +62,10 @@ class Watch:
             return None
         known = self.validation.sum()
         gap = self.recent.cumsum() / self.seen - self.validation.cumsum() / known
-        return Drift(float(np.abs(gap).max()), ONE_IN_TWENTY * math.sqrt(1 / self.seen + 1 / known))
+        return Drift(float(np.abs(gap).max()), CHANCE_QUANTILE * math.sqrt(1 / self.seen + 1 / known))
 
-    def expected_nones(self, reject: float) -> float | None:
-        """The share of the validation set below `reject`, its bin shared evenly."""
+    def expected_none_share(self, reject: float) -> float | None:
+        """The share of the validation set below `reject`, interpolated linearly within its bin."""
         if self.validation is None:
             return None
         edges = np.arange(BINS + 1) / BINS
@@ -75,5 +76,5 @@ class Watch:
         old = self._bins[place]
         self.recent -= np.bincount(old[old != EMPTY], minlength=BINS)
         self.recent += np.bincount(bins, minlength=BINS)
-        self.recent_nones += int(none.sum()) - int(self._none[place].sum())
+        self.recent_none_rows += int(none.sum()) - int(self._none[place].sum())
         self._bins[place], self._none[place] = bins, none

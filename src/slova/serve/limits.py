@@ -1,4 +1,4 @@
-"""How much is taken on: sizes, counts and seconds; and how a request that asks for more is refused."""
+"""Limits of sizes, counts and times, and the error of a request that exceeds them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Admission", "Batching", "Limits", "Refused", "Ticket", "busy"]
+__all__ = ["Admission", "Batching", "Limits", "RequestError", "Ticket", "unavailable"]
 
 MIB = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Of one request: bytes of its body (and of its answer), rows, seconds to send the head, the body, and to take the
-    answer. Of all together: requests at a time, bytes of bodies at a time, and open connections."""
+    """Limits per request: bytes of the body (and of the response), rows, seconds to send the headers, to send the body,
+    and to read the response. Limits in total: concurrent requests, bytes of their bodies, open connections."""
 
     body: int = 16 * MIB
     rows: int = 4096
@@ -28,27 +28,27 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Batching:
-    """The model runs on up to `rows` rows at a time; a request waits up to `seconds` for others to join it."""
+    """The model runs on batches of up to `rows` rows; a request waits up to `seconds` for others."""
 
     rows: int = 256
     seconds: float = 0.0
 
 
-class Refused(Exception):
-    """An answer in the 400s or 503: the status, and a sentence for whoever asked."""
+class RequestError(Exception):
+    """An error response: status 4xx or 503, a message for the client, and headers."""
 
-    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence, self.headers = status, sentence, dict(headers or {})
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})
 
 
-def busy(sentence: str) -> Refused:
-    return Refused(503, f"{sentence}; try again in a second", {"Retry-After": "1"})
+def unavailable(message: str) -> RequestError:
+    return RequestError(503, f"{message}; try again in a second", {"Retry-After": "1"})
 
 
 @dataclass
 class Admission:
-    """Who is inside, and how many bytes they brought."""
+    """The number of requests in progress and the bytes of their bodies."""
 
     limits: Limits
     requests: int = field(default=0, init=False)
@@ -57,7 +57,7 @@ class Admission:
     @contextmanager
     def enter(self) -> Iterator[Ticket]:
         if self.requests >= self.limits.requests:
-            raise busy(f"{self.requests} requests are being answered, which is the limit")
+            raise unavailable(f"{self.requests} requests are in progress, which is the limit")
         ticket = Ticket(self)
         self.requests += 1
         try:
@@ -69,7 +69,7 @@ class Admission:
 
 @dataclass
 class Ticket:
-    """One request's share of what is held."""
+    """The bytes that one request holds."""
 
     admission: Admission
     held: int = 0
@@ -77,8 +77,8 @@ class Ticket:
     def hold(self, size: int) -> None:
         limits = self.admission.limits
         if self.held + size > limits.body:
-            raise Refused(413, f"the body is larger than {limits.body} bytes, which is the limit")
+            raise RequestError(413, f"the body is larger than {limits.body} bytes, which is the limit")
         if self.admission.held + size > limits.held:
-            raise busy(f"the requests being answered hold {self.admission.held} bytes, and the limit is {limits.held}")
+            raise unavailable(f"the requests in progress hold {self.admission.held} bytes; the limit is {limits.held}")
         self.held += size
         self.admission.held += size

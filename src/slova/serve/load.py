@@ -1,4 +1,4 @@
-"""A model from its file: an exported ONNX graph, or a `.slova` scorer, which takes logits and needs no ONNX Runtime."""
+"""Load a model: an exported ONNX file, or a `.slova` file, whose input is logits and which needs no ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slova.export.contract import Validation
+from slova.export.file_metadata import Validation
 from slova.saved import load_saved
 from slova.scorer import HEADS, Scorer
 from slova.serve.model import Arrays, Model, ModelError, Tensor
@@ -17,8 +17,8 @@ __all__ = ["load_model", "scorer_model"]
 
 
 def load_model(path: Path, *, name: str | None = None, reject: float | None = None, threads: int = 0) -> Model:
-    """The model of this file, called after it; `reject` replaces the threshold that it was exported with; `threads`
-    are those of ONNX Runtime, 0 for as many as there are cores."""
+    """The model in a file. `name` defaults to that of the file, `reject` to the exported threshold; `threads` is the
+    number of threads of ONNX Runtime, 0 for one per core."""
     _check_suffix(path)
     model = _scorer(path) if path.suffix == ".slova" else _onnx(path, threads)
     return replace(model, name=name or path.stem, reject=model.reject if reject is None else reject)
@@ -27,7 +27,7 @@ def load_model(path: Path, *, name: str | None = None, reject: float | None = No
 def scorer_model(
     scorer: Scorer, *, name: str = "scorer", reject: float = 0.0, names: Sequence[str] | None = None
 ) -> Model:
-    """A scorer behind HTTP: logits in."""
+    """A model that takes logits."""
 
     def run(inputs: Arrays, wanted: Sequence[str]) -> Arrays:
         outputs: Arrays = {key: np.asarray(value) for key, value in scorer.predict(inputs["logits"])._asdict().items()}
@@ -52,11 +52,11 @@ def _check_suffix(path: Path) -> None:
     if path.suffix == ".pt2":
         raise ModelError(f"{path}: a .pt2 file cannot be served: export to .onnx")
     if path.suffix not in (".onnx", ".slova"):
-        raise ModelError(f"{path}: what can be served ends in .onnx or .slova, got {path.suffix or 'no suffix'}")
+        raise ModelError(f"{path}: a model file must end in .onnx or .slova, got {path.suffix or 'no suffix'}")
 
 
 def _scorer(path: Path) -> Model:
-    """A scorer, or that of a saved classifier with its names and its threshold."""
+    """A scorer, or the scorer of a saved classifier with its names and its threshold."""
     try:
         saved = load_saved(path)
     except OSError as error:

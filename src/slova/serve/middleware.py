@@ -1,4 +1,4 @@
-"""Around every route: the token, the clock, and one form for whatever goes wrong."""
+"""Middleware around every route: authorization, request metrics, and error responses."""
 
 from __future__ import annotations
 
@@ -11,65 +11,72 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slova.serve.measures import Measures
+from slova.serve.prometheus import ServerMetrics
 
-__all__ = ["HEAD", "Gate", "refusal"]
+__all__ = ["HEAD", "Middleware", "error_response"]
 
-OPEN = ("/", "/docs", "/openapi.json")  # pages that know nothing of the model, and health
+PUBLIC = ("/", "/docs", "/openapi.json")  # beside the pages and the health routes
 HEAD = 16 << 10  # bytes of the headers of a request
-GONE = 499  # counted where the client left before its answer
+CLIENT_CLOSED = 499  # the client closed the connection before the response, as nginx counts it
 logger = logging.getLogger("slova.serve")
 
 
-def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    return JSONResponse({"error": sentence}, status, dict(headers or {}))
+def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    printable = message.encode(errors="replace").decode()  # a JSON string may contain lone surrogates
+    return JSONResponse({"error": printable}, status, dict(headers or {}))
 
 
-class Gate:
-    """An ASGI application around another one."""
+class Middleware:
+    """An ASGI middleware. `token` is the bearer token that requests must have, if any."""
 
-    def __init__(self, app: ASGIApp, measures: Measures, token: str | None) -> None:
-        self.app, self.measures = app, measures
-        self.expected = None if token is None else f"Bearer {token}".encode()
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, token: str | None) -> None:
+        self.app, self.metrics = app, metrics
+        self.token = None if token is None else token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status = time.perf_counter(), GONE
+        start, status, head = time.perf_counter(), CLIENT_CLOSED, scope["method"] == "HEAD"
+        scope = {**scope, "method": "GET"} if head else scope
 
-        async def watched(message: Message) -> None:
+        async def recorded(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            await send({**message, "body": b""} if head and "body" in message else message)
 
         try:
-            await self._pass(scope, receive, watched)
+            await self._respond(scope, receive, recorded)
         except ClientDisconnect:
             pass
         except Exception:
-            logger.exception("a request could not be answered")
-            if status == GONE:
-                await refusal(500, "the server could not answer this; its log says why")(scope, receive, watched)
+            logger.exception("a request failed")
+            if status == CLIENT_CLOSED:
+                await error_response(500, "internal server error; the log of the server has the details")(
+                    scope, receive, recorded
+                )
         finally:
             route = getattr(scope.get("route"), "path", "other")
-            self.measures.request(route, status, time.perf_counter() - start)
+            self.metrics.request(route, status, time.perf_counter() - start)
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
-            await refusal(431, f"the headers have more than {HEAD} bytes")(scope, receive, send)
-        elif self.expected is not None and not _open(scope["path"]) and not self._known(scope):
-            sentence = "wanted the header Authorization: Bearer, with the token of this server"
-            await refusal(401, sentence, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+            await error_response(431, f"the headers have more than {HEAD} bytes")(scope, receive, send)
+        elif self.token is not None and not _is_public(scope["path"]) and not self._authorized(scope):
+            message = "the header Authorization: Bearer with the token of this server is required"
+            await error_response(401, message, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
-    def _known(self, scope: Scope) -> bool:
-        """Compared in a time that does not depend on where they differ."""
+    def _authorized(self, scope: Scope) -> bool:
+        """Compared in constant time."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        return self.expected is not None and len(given) == 1 and hmac.compare_digest(given[0], self.expected)
+        if self.token is None or len(given) != 1:
+            return False
+        scheme, _, token = given[0].partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token, self.token)
 
 
-def _open(path: str) -> bool:
-    return path in OPEN or path.startswith(("/pages/", "/v2/health/"))
+def _is_public(path: str) -> bool:
+    return path in PUBLIC or path.startswith(("/pages/", "/v2/health/"))

@@ -1,6 +1,6 @@
-"""What is served: tensors in, a label (NONE where it was rejected), confidence, P(none), P(several) and log_probs out.
+"""A model to serve. Its outputs are label (NONE if rejected), confidence, P(none), P(several) and log_probs.
 
-The first axis of every tensor counts rows; -1 in a shape means any number.
+The first axis of every tensor is the batch; -1 in a shape means any size.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class ModelError(ValueError):
-    """The file cannot be served."""
+    """A file cannot be served."""
 
 
 @dataclass(frozen=True)
 class Tensor:
+    """The name, data type and shape of an input or output."""
+
     name: str
     datatype: str
     shape: tuple[int, ...]
 
-    def takes(self, shape: Sequence[int]) -> bool:
+    def accepts(self, shape: Sequence[int]) -> bool:
         return len(shape) == len(self.shape) and all(
             0 <= size < 1 << 48 and wanted in (-1, size) for size, wanted in zip(shape, self.shape, strict=True)
         )
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """`run(inputs, wanted)` gives the wanted outputs of some rows, its labels rejected below `built_in`; an answer is
-    rejected below `reject`. `validation` counts the rows of the validation set in 100 bins of equal width of
-    confidence."""
+    """A model and its description. `run(inputs, outputs)` computes the requested outputs, with labels rejected below
+    `exported_reject`; `reject` is the default threshold of requests. `validation` counts the rows of the validation set
+    in 100 equal-width bins of confidence."""
 
     name: str
     platform: str
@@ -50,7 +52,7 @@ class Model:
     run: Callable[[Arrays, Sequence[str]], Mapping[str, np.ndarray[Any, Any]]]
     head: str = ""
     names: tuple[str, ...] | None = None
-    built_in: float = 0.0
+    exported_reject: float = 0.0
     reject: float = 0.0
     validation: np.ndarray[Any, Any] | None = None
 
@@ -59,27 +61,27 @@ class Model:
         numbers = (Tensor(name, "FP32", (-1,)) for name in ("confidence", "none", "several"))
         return (Tensor("label", "INT64", (-1,)), *numbers, Tensor("log_probs", "FP32", (-1, self.classes)))
 
-    def needed(self, wanted: Sequence[str], reject: float) -> tuple[str, ...]:
-        """What has to be computed so that `rejected` can give what is wanted; the confidence is always watched."""
-        also = ("label", "confidence") if reject >= self.built_in else ("label", "confidence", "log_probs")
+    def required_outputs(self, wanted: Sequence[str], reject: float) -> tuple[str, ...]:
+        """The outputs to compute that `apply_reject` needs for the requested ones; confidence is always monitored."""
+        also = ("label", "confidence") if reject >= self.exported_reject else ("label", "confidence", "log_probs")
         return tuple(output.name for output in self.outputs if output.name in {*wanted, *also})
 
-    def rejected(self, answer: Arrays, reject: float) -> Arrays:
-        """The answer with NONE exactly where the confidence is below `reject`, or NaN. A label that the model itself
-        rejected is the likeliest class again, if `reject` is the lower threshold."""
+    def apply_reject(self, answer: Arrays, reject: float) -> Arrays:
+        """The outputs with label NONE exactly where the confidence is below `reject` or NaN. If `reject` is below the
+        exported threshold, labels that the model rejected become the most probable class again."""
         label = answer["label"]
-        if reject < self.built_in:
+        if reject < self.exported_reject:
             label = np.where(label == NONE, answer["log_probs"].argmax(axis=-1), label)
         return {**answer, "label": np.where(answer["confidence"] >= reject, label, NONE)}
 
-    def spoken(self, label: int) -> str | int | None:
-        """The label in an answer for people: a name where there are names, None for NONE."""
+    def label_name(self, label: int) -> str | int | None:
+        """The label in a plain response: the name if there are names, None for NONE."""
         if label == NONE:
             return None
         return label if self.names is None else self.names[label]
 
-    def described(self) -> dict[str, Any]:
-        """For whoever wants to ask it something."""
+    def describe(self) -> dict[str, Any]:
+        """The description of the model that GET /predict returns."""
         names = None if self.names is None else list(self.names)
-        inputs = [tensor.described() for tensor in self.inputs]
+        inputs = [tensor.describe() for tensor in self.inputs]
         return {"model": self.name, "inputs": inputs, "classes": self.classes, "names": names, "reject": self.reject}

@@ -1,7 +1,6 @@
-"""A request of the Open Inference Protocol v2, checked: JSON, with tensors in it or as binary data behind it.
+"""Parse and validate a request of the Open Inference Protocol v2: JSON with tensors in it or as binary data after it.
 
-Nothing is believed: names, types, shapes and sizes are compared with the model and with the bytes that came, before
-any memory is taken for them.
+Names, types, shapes and sizes are compared with the model and with the received bytes before memory is allocated.
 """
 
 from __future__ import annotations
@@ -13,54 +12,56 @@ from typing import Any
 
 import numpy as np
 
-from slova.serve.datatypes import DTYPES, HALVES, converted, from_bytes, item_size
-from slova.serve.json_input import fields, numbers, parsed, share
-from slova.serve.limits import Limits, Refused
+from slova.serve.datatypes import DTYPES, HALF_TYPES, convert, from_bytes, item_size
+from slova.serve.json_input import as_object, numbers, parse_json, reject_of
+from slova.serve.limits import Limits, RequestError
 from slova.serve.model import Arrays, Model, Tensor
 
-__all__ = ["Asked", "Query", "query", "rows_of"]
+__all__ = ["InferRequest", "OutputRequest", "check_rows", "parse_request"]
 
-UNKNOWN = ("shared_memory_region", "classification")  # what a parameter asks for that is not served
+UNSUPPORTED = ("shared_memory_region", "classification")  # parameters
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An output, and whether it is sent as binary data."""
+class OutputRequest:
+    """A requested output, and whether it is sent as binary data."""
 
     name: str
     binary: bool
 
 
 @dataclass(frozen=True)
-class Query:
+class InferRequest:
+    """A validated request."""
+
     inputs: Arrays
-    outputs: tuple[Asked, ...]
+    outputs: tuple[OutputRequest, ...]
     reject: float
     id: str | None = None
 
 
-def query(body: bytes, head: str | None, model: Model, limits: Limits) -> Query:
-    """What the body asks of the model; `head` is the header Inference-Header-Content-Length, where there is one."""
+def parse_request(body: bytes, head: str | None, model: Model, limits: Limits) -> InferRequest:
+    """Parse a body. `head` is the header Inference-Header-Content-Length, if present."""
     size = _head_size(head, len(body))
-    said = fields(parsed(body[:size]), "the request")
-    parameters = _parameters(said, "the request")
-    inputs = _inputs(_list(said, "inputs"), memoryview(body)[size:], model.inputs)
-    rows_of(inputs, limits)
+    content = as_object(parse_json(body[:size]), "the request")
+    parameters = _parameters(content, "the request")
+    inputs = _inputs(_list(content, "inputs"), memoryview(body)[size:], model.inputs)
+    check_rows(inputs, limits)
     default = parameters.get("binary_data_output") is True
-    identity = said.get("id")
+    identity = content.get("id")
     if identity is not None and not isinstance(identity, str):
-        raise Refused(400, "the id of the request is not a string")
-    return Query(inputs, _outputs(said, model, default), share(parameters, model.reject), identity)
+        raise RequestError(400, "the id of the request is not a string")
+    return InferRequest(inputs, _outputs(content, model, default), reject_of(parameters, model.reject), identity)
 
 
-def rows_of(inputs: Arrays, limits: Limits) -> int:
-    """How many rows there are, the same in all inputs and within the limit."""
+def check_rows(inputs: Arrays, limits: Limits) -> int:
+    """The number of rows, which must be the same in all inputs and within the limit."""
     found = {name: len(values) for name, values in inputs.items()}
     if len(set(found.values())) != 1:
-        raise Refused(400, f"the inputs have different numbers of rows: {found}")
+        raise RequestError(400, f"the inputs have different numbers of rows: {found}")
     rows = next(iter(found.values()))
     if not 0 < rows <= limits.rows:
-        raise Refused(400, f"the request has {rows} rows; wanted 1 to {limits.rows}")
+        raise RequestError(400, f"the request has {rows} rows; expected 1 to {limits.rows}")
     return rows
 
 
@@ -68,46 +69,50 @@ def _head_size(head: str | None, size: int) -> int:
     if head is None:
         return size
     if not (head.isascii() and head.isdigit() and len(head) < 20 and int(head) <= size):
-        raise Refused(400, f"Inference-Header-Content-Length is {head[:40]!r}, and the body has {size} bytes")
+        raise RequestError(400, f"Inference-Header-Content-Length is {head[:40]!r}, but the body has {size} bytes")
     return int(head)
 
 
-def _inputs(said: list[Any], data: memoryview, wanted: Sequence[Tensor]) -> Arrays:
-    tensors = {tensor.name: tensor for tensor in wanted}
+def _inputs(entries: list[Any], data: memoryview, expected: Sequence[Tensor]) -> Arrays:
+    tensors = {tensor.name: tensor for tensor in expected}
     found: Arrays = {}
-    for one in said:
-        entry = fields(one, "an input")
+    for one in entries:
+        entry = as_object(one, "an input")
         name = entry.get("name")
         if not isinstance(name, str) or name not in tensors:
-            raise Refused(400, f"there is no input {str(name)[:80]!r}; the model takes {', '.join(tensors)}")
+            raise RequestError(400, f"unknown input {str(name)[:80]!r}; the model expects {', '.join(tensors)}")
         if name in found:
-            raise Refused(400, f"the input {name} is given twice")
+            raise RequestError(400, f"the input {name} is given twice")
         found[name], data = _values(entry, data, tensors[name])
     if len(found) < len(tensors):
-        raise Refused(400, f"the input {', '.join(tensors.keys() - found.keys())} is missing")
+        raise RequestError(400, f"the input {', '.join(tensors.keys() - found.keys())} is missing")
     if data:
-        raise Refused(400, f"{len(data)} bytes are left over behind the inputs")
+        raise RequestError(400, f"{len(data)} bytes remain after the inputs")
     return {name: found[name] for name in tensors}
 
 
-def _values(entry: dict[str, Any], data: memoryview, wanted: Tensor) -> tuple[np.ndarray[Any, Any], memoryview]:
-    """The numbers of an input, as the model takes them, and the binary data that are left for the next ones."""
-    shape, datatype = _shape(entry, wanted), entry.get("datatype")
-    if not isinstance(datatype, str) or datatype not in DTYPES | HALVES:
-        raise Refused(400, f"the input {wanted.name} has the datatype {str(datatype)[:40]!r}; wanted {wanted.datatype}")
-    size = _parameters(entry, f"the input {wanted.name}").get("binary_data_size")
+def _values(entry: dict[str, Any], data: memoryview, tensor: Tensor) -> tuple[np.ndarray[Any, Any], memoryview]:
+    """The values of an input, converted to its type, and the remaining binary data."""
+    shape, datatype = _shape(entry, tensor), entry.get("datatype")
+    if not isinstance(datatype, str) or datatype not in DTYPES | HALF_TYPES:
+        raise RequestError(
+            400, f"the input {tensor.name} has the datatype {str(datatype)[:40]!r}; expected {tensor.datatype}"
+        )
+    size = _parameters(entry, f"the input {tensor.name}").get("binary_data_size")
     if size is None:
-        values = numbers(entry.get("data"), wanted.name)
-        _check_count(values.size, shape, wanted.name)
+        values = numbers(entry.get("data"), tensor.name)
+        _check_count(values.size, shape, tensor.name)
     else:
-        values, data = _binary(data, size, shape, datatype, wanted.name)
-    return converted(values.reshape(shape), wanted.datatype, wanted.name), data
+        values, data = _binary(data, size, shape, datatype, tensor.name)
+    return convert(values.reshape(shape), tensor.datatype, tensor.name), data
 
 
-def _shape(entry: dict[str, Any], wanted: Tensor) -> tuple[int, ...]:
+def _shape(entry: dict[str, Any], tensor: Tensor) -> tuple[int, ...]:
     shape = entry.get("shape")
-    if not isinstance(shape, list) or not all(type(size) is int for size in shape) or not wanted.takes(shape):
-        raise Refused(400, f"the input {wanted.name} has the shape {str(shape)[:80]}; wanted {list(wanted.shape)}")
+    if not isinstance(shape, list) or not all(type(size) is int for size in shape) or not tensor.accepts(shape):
+        raise RequestError(
+            400, f"the input {tensor.name} has the shape {str(shape)[:80]}; expected {list(tensor.shape)}"
+        )
     return tuple(shape)
 
 
@@ -115,47 +120,51 @@ def _binary(
     data: memoryview, size: Any, shape: tuple[int, ...], datatype: str, name: str
 ) -> tuple[np.ndarray[Any, Any], memoryview]:
     if type(size) is not int or not 0 <= size <= len(data):
-        raise Refused(400, f"the input {name} has the binary_data_size {str(size)[:40]}; {len(data)} bytes are there")
+        raise RequestError(
+            400, f"the input {name} has the binary_data_size {str(size)[:40]}; {len(data)} bytes are available"
+        )
     if size % item_size(datatype):
-        raise Refused(400, f"the input {name} has {size} bytes, which are no whole number of {datatype}")
+        raise RequestError(400, f"the input {name} has {size} bytes, which is not a multiple of the size of {datatype}")
     _check_count(size // item_size(datatype), shape, name)
     return from_bytes(data[:size], datatype), data[size:]
 
 
 def _check_count(count: int, shape: tuple[int, ...], name: str) -> None:
     if count != math.prod(shape):
-        raise Refused(400, f"the input {name} has {count} numbers; its shape {list(shape)} wants {math.prod(shape)}")
+        raise RequestError(
+            400, f"the input {name} has {count} numbers; its shape {list(shape)} requires {math.prod(shape)}"
+        )
 
 
-def _outputs(said: dict[str, Any], model: Model, default: bool) -> tuple[Asked, ...]:
-    """Those that are asked for, each once; all of them if none is."""
+def _outputs(content: dict[str, Any], model: Model, default: bool) -> tuple[OutputRequest, ...]:
+    """The requested outputs, each once; all outputs by default."""
     known = [output.name for output in model.outputs]
-    if not said.get("outputs"):
-        return tuple(Asked(name, default) for name in known)
-    found = tuple(_asked(_list(said, "outputs"), known, default))
+    if not content.get("outputs"):
+        return tuple(OutputRequest(name, default) for name in known)
+    found = tuple(_output_requests(_list(content, "outputs"), known, default))
     if len({one.name for one in found}) < len(found):
-        raise Refused(400, "an output is asked for twice")
+        raise RequestError(400, "an output is requested twice")
     return found
 
 
-def _asked(said: list[Any], known: list[str], default: bool) -> Iterator[Asked]:
-    for one in said:
-        entry = fields(one, "an output")
+def _output_requests(entries: list[Any], known: list[str], default: bool) -> Iterator[OutputRequest]:
+    for one in entries:
+        entry = as_object(one, "an output")
         name = entry.get("name")
         if name not in known:
-            raise Refused(400, f"there is no output {str(name)[:80]!r}; the model gives {', '.join(known)}")
-        yield Asked(name, _parameters(entry, f"the output {name}").get("binary_data", default) is True)
+            raise RequestError(400, f"unknown output {str(name)[:80]!r}; the model has {', '.join(known)}")
+        yield OutputRequest(name, _parameters(entry, f"the output {name}").get("binary_data", default) is True)
 
 
-def _parameters(said: dict[str, Any], whose: str) -> dict[str, Any]:
-    parameters = fields(said.get("parameters") or {}, f"the parameters of {whose}")
-    for name in UNKNOWN:
+def _parameters(content: dict[str, Any], owner: str) -> dict[str, Any]:
+    parameters = as_object(content.get("parameters") or {}, f"the parameters of {owner}")
+    for name in UNSUPPORTED:
         if name in parameters:
-            raise Refused(400, f"{whose} has the parameter {name}, which is not served")
+            raise RequestError(400, f"{owner} has the parameter {name}, which is not supported")
     return parameters
 
 
-def _list(said: dict[str, Any], name: str) -> list[Any]:
-    if not isinstance(said.get(name), list) or not said[name]:
-        raise Refused(400, f"the request has no list of {name}")
-    return list(said[name])
+def _list(content: dict[str, Any], name: str) -> list[Any]:
+    if not isinstance(content.get(name), list) or not content[name]:
+        raise RequestError(400, f"the request has no list of {name}")
+    return list(content[name])

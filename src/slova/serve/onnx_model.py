@@ -1,4 +1,4 @@
-"""An exported classifier, run by ONNX Runtime: a graph with our five outputs, whose metadata say the rest."""
+"""An exported classifier, run by ONNX Runtime. Classes, names and threshold are in the metadata of the file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from slova.export.contract import OUTPUTS, Metadata
+from slova.export.file_metadata import OUTPUTS, Metadata
 from slova.serve.datatypes import DTYPES
-from slova.serve.limits import Refused
+from slova.serve.limits import RequestError
 from slova.serve.model import Arrays, Model, ModelError, Tensor
 
 __all__ = ["onnx_model"]
@@ -27,23 +27,23 @@ DATATYPES = {
 
 def onnx_model(path: Path, threads: int = 0) -> Model:
     session = _session(path, threads)
-    said = Metadata.of(session.get_modelmeta().custom_metadata_map, path)
+    metadata = Metadata.of(session.get_modelmeta().custom_metadata_map, path)
     found = tuple(output.name for output in session.get_outputs())
     if found != OUTPUTS:
-        raise ModelError(f"{path} has the outputs {', '.join(found)}; wanted {', '.join(OUTPUTS)}")
+        raise ModelError(f"{path} has the outputs {', '.join(found)}; expected {', '.join(OUTPUTS)}")
     model = Model(
         name=path.stem,
         platform="onnxruntime_onnx",
         inputs=tuple(_tensor(value, path) for value in session.get_inputs()),
-        classes=said.classes,
+        classes=metadata.classes,
         run=_runner(session),
-        head=said.head,
-        names=said.names,
-        built_in=said.reject,
-        reject=said.reject,
-        validation=None if said.validation is None else np.asarray(said.validation.counts),
+        head=metadata.head,
+        names=metadata.names,
+        exported_reject=metadata.reject,
+        reject=metadata.reject,
+        validation=None if metadata.validation is None else np.asarray(metadata.validation.counts),
     )
-    _try(model, path)
+    _check_runs(model, path)
     return model
 
 
@@ -54,37 +54,37 @@ def _session(path: Path, threads: int) -> Any:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 4  # what goes wrong is said once, by whoever asked
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # the other threads here need the cores
+    options.log_severity_level = 4  # errors are raised
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to other threads
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=onnxruntime.get_available_providers())
-    except Exception as error:  # its errors have no base class of their own
+    except Exception as error:  # its exceptions have no common base class
         raise ModelError(f"{path} is not a readable ONNX model: {error}") from error
 
 
 def _tensor(value: Any, path: Path) -> Tensor:
     if value.type not in DATATYPES:
-        raise ModelError(f"{path} takes {value.name} as {value.type}; only numbers are served")
+        raise ModelError(f"{path} takes {value.name} as {value.type}; only numeric inputs are supported")
     shape = tuple(size if isinstance(size, int) else -1 for size in value.shape)
     if not shape or shape[0] != -1:
-        raise ModelError(f"{path} takes {value.name} of shape {list(shape)}; wanted a first axis of any number of rows")
+        raise ModelError(f"{path} takes {value.name} of shape {list(shape)}; its first axis must be dynamic")
     return Tensor(value.name, DATATYPES[value.type], shape)
 
 
 def _runner(session: Any) -> Callable[[Arrays, Sequence[str]], Arrays]:
-    refused = onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument
+    invalid = onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument
 
-    def run(inputs: Arrays, wanted: Sequence[str]) -> Arrays:
+    def run(inputs: Arrays, outputs: Sequence[str]) -> Arrays:
         try:
-            return dict(zip(wanted, session.run(list(wanted), inputs), strict=True))
-        except refused as error:  # such as an index that an embedding does not have
-            raise Refused(400, f"the model cannot be run on these inputs: {str(error)[:300]}") from error
+            return dict(zip(outputs, session.run(list(outputs), inputs), strict=True))
+        except invalid as error:  # such as an index out of the range of an embedding
+            raise RequestError(400, f"the model cannot be run on these inputs: {str(error)[:300]}") from error
 
     return run
 
 
-def _try(model: Model, path: Path) -> None:
-    """Two rows of zeros, so that a graph which cannot run is known before anybody asks; inputs of open shape wait."""
+def _check_runs(model: Model, path: Path) -> None:
+    """Run the model on two rows of zeros, so that errors occur before it is served; not for inputs of dynamic shape."""
     shapes = {tensor.name: (2, *tensor.shape[1:]) for tensor in model.inputs}
     if any(-1 in shape for shape in shapes.values()):
         return
@@ -94,4 +94,4 @@ def _try(model: Model, path: Path) -> None:
     except Exception as error:
         raise ModelError(f"{path} cannot be run: {error}") from error
     if width != (2, model.classes) or len(model.names or range(model.classes)) != model.classes:
-        raise ModelError(f"{path} gives log_probs {width} for 2 rows, and says that it has {model.classes} classes")
+        raise ModelError(f"{path} returns log_probs {width} for 2 rows, but its metadata has {model.classes} classes")

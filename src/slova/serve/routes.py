@@ -1,4 +1,4 @@
-"""The plain routes: rows of numbers in, a list of answers out; and the metrics."""
+"""The plain JSON route /predict, and /metrics."""
 
 from __future__ import annotations
 
@@ -7,62 +7,62 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from slova.serve import schema
-from slova.serve.datatypes import converted
-from slova.serve.json_input import fields, numbers, parsed, share
-from slova.serve.limits import Refused
+from slova.serve.datatypes import convert
+from slova.serve.json_input import as_object, numbers, parse_json, reject_of
+from slova.serve.limits import RequestError
 from slova.serve.model import Arrays, Model, Tensor
-from slova.serve.oip_request import rows_of
-from slova.serve.responses import plain
+from slova.serve.oip_request import check_rows
+from slova.serve.responses import plain_response
 from slova.serve.service import Service
 
-__all__ = ["add_plain"]
+__all__ = ["add_routes"]
 
 KNOWN = ("inputs", "reject")
-WANTED = ("label", "confidence", "none", "several")
+OUTPUTS = ("label", "confidence", "none", "several")
 
 
-def add_plain(app: FastAPI, service: Service) -> None:
+def add_routes(app: FastAPI, service: Service) -> None:
     model = service.model
 
-    @app.get("/predict", summary="What the model takes", tags=["plain"])
+    @app.get("/predict", summary="The inputs of the model", tags=["plain"])
     async def description() -> dict[str, Any]:
-        return model.described()
+        return model.describe()
 
-    @app.post("/predict", summary="An answer for each row", tags=["plain"], **schema.PREDICT)
+    @app.post("/predict", summary="One prediction per row", tags=["plain"], **schema.PREDICT)
     async def predict(request: Request) -> Response:
         with service.admission.enter() as ticket:
-            said = fields(parsed(await service.body(request, ticket)), "the request")
-            _check_known(said)
-            inputs, reject = _inputs(said.get("inputs"), model), share(said, model.reject)
-            rows_of(inputs, service.limits)
-            return plain(await service.answer(request, inputs, WANTED, reject), model)
+            content = as_object(parse_json(await service.body(request, ticket)), "the request")
+            _check_fields(content)
+            inputs, reject = _inputs(content.get("inputs"), model), reject_of(content, model.reject)
+            check_rows(inputs, service.limits)
+            return plain_response(await service.predict(request, inputs, OUTPUTS, reject), model)
 
     @app.get("/metrics", summary="Prometheus metrics", tags=["health"])
     async def metrics() -> Response:
-        return Response(service.measures.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _check_known(said: dict[str, Any]) -> None:
-    """A misspelt `reject` would leave the threshold as it is, unnoticed."""
-    unknown = [key for key in said if key not in KNOWN]
+def _check_fields(content: dict[str, Any]) -> None:
+    """Unknown fields are errors: a misspelt `reject` would be ignored otherwise."""
+    unknown = [key for key in content if key not in KNOWN]
     if unknown:
-        raise Refused(400, f"the request has {', '.join(unknown)[:200]}; known are {' and '.join(KNOWN)}")
+        raise RequestError(400, f"unknown fields {', '.join(unknown)[:200]}; expected {' and '.join(KNOWN)}")
 
 
-def _inputs(said: Any, model: Model) -> Arrays:
-    """Rows for the only input, or an object with the rows of each."""
-    if len(model.inputs) == 1 and not isinstance(said, dict):
-        said = {model.inputs[0].name: said}
-    given = fields(said, "inputs, of a model that takes several,")
+def _inputs(content: Any, model: Model) -> Arrays:
+    """The rows of the only input, or an object with the rows of each input."""
+    if len(model.inputs) == 1 and not isinstance(content, dict):
+        content = {model.inputs[0].name: content}
+    given = as_object(content, "inputs, for a model with several inputs,")
     if given.keys() != {tensor.name for tensor in model.inputs}:
-        wanted = ", ".join(tensor.name for tensor in model.inputs)
-        raise Refused(400, f"the inputs are {', '.join(given)[:200] or 'none'}; wanted {wanted}")
+        expected = ", ".join(tensor.name for tensor in model.inputs)
+        raise RequestError(400, f"the inputs are {', '.join(given)[:200] or 'none'}; expected {expected}")
     return {tensor.name: _values(given[tensor.name], tensor) for tensor in model.inputs}
 
 
-def _values(said: Any, wanted: Tensor) -> Any:
-    values = numbers(said, wanted.name)
-    if not wanted.takes(values.shape):
-        given = f"the input {wanted.name} has the shape {list(values.shape)}"
-        raise Refused(400, f"{given}; wanted {list(wanted.shape)}, where -1 is any number")
-    return converted(values, wanted.datatype, wanted.name)
+def _values(content: Any, tensor: Tensor) -> Any:
+    values = numbers(content, tensor.name)
+    if not tensor.accepts(values.shape):
+        given = f"the input {tensor.name} has the shape {list(values.shape)}"
+        raise RequestError(400, f"{given}; expected {list(tensor.shape)}, where -1 is any size")
+    return convert(values, tensor.datatype, tensor.name)

@@ -1,5 +1,5 @@
-"""What the OpenAPI page says of bodies and answers; the bodies themselves are read by hand, so that a million numbers
-are not checked one by one."""
+"""The OpenAPI description of bodies and responses. Bodies are not validated by it, which would be slow for many
+numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 __all__ = ["ABOUT", "INFER", "PREDICT"]
 
 ABOUT = (
-    "A classifier that says how sure it is, and NONE where it is not: label (-1, or null, is NONE), confidence "
-    "(the calibrated probability that the label is right), none (that no class fits), several (that several do)."
+    "A calibrated classifier with a reject option: label (-1 or null is NONE), confidence (the calibrated "
+    "probability that the label is correct), none (that no class fits), several (that several classes fit)."
 )
 
 
@@ -26,45 +26,45 @@ def _body(schema: dict[str, Any], example: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _answers(schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+def _responses(schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
     error = {"application/json": {"schema": _object(["error"], error=TEXT)}}
-    said = {
-        400: "Not what the model takes",
+    descriptions = {
+        400: "Invalid request",
         401: "The token is missing or wrong",
-        408: "The body came too slowly",
+        408: "The body was sent too slowly",
         413: "Too large",
-        503: "Too busy: try again after Retry-After seconds",
+        503: "Overloaded: try again after Retry-After seconds",
     }
-    refused: dict[int | str, dict[str, Any]] = {
-        status: {"description": text, "content": error} for status, text in said.items()
+    errors: dict[int | str, dict[str, Any]] = {
+        status: {"description": text, "content": error} for status, text in descriptions.items()
     }
-    return {200: {"description": "The answer", "content": {"application/json": {"schema": schema}}}, **refused}
+    return {200: {"description": "The predictions", "content": {"application/json": {"schema": schema}}}, **errors}
 
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 ROW = _object(
     ["label", "confidence", "none", "several"],
     label={"description": "the class, by name or number; null is NONE", "type": ["string", "integer", "null"]},
-    confidence=SHARE,
-    none=SHARE,
-    several=SHARE,
+    confidence=PROBABILITY,
+    none=PROBABILITY,
+    several=PROBABILITY,
 )
-ROWS = {"description": "rows of numbers; of a model with several inputs an object with the rows of each"}
+ROWS = {"description": "rows of numbers; for a model with several inputs an object with the rows of each"}
 TENSOR = _object(
     ["name", "shape", "datatype"],
     name=TEXT,
     shape=_list({"type": "integer"}),
     datatype={"type": "string", "description": "FP32, FP64, INT64, …"},
-    data={"description": "numbers, flat or nested; or binary_data_size in the parameters, and bytes behind the JSON"},
+    data={"description": "numbers, flat or nested; or binary_data_size in the parameters, and bytes after the JSON"},
     parameters={"type": "object"},
 )
 PREDICT: dict[str, Any] = {
     "openapi_extra": _body(
-        _object(["inputs"], inputs=ROWS, reject=SHARE) | {"additionalProperties": False},
+        _object(["inputs"], inputs=ROWS, reject=PROBABILITY) | {"additionalProperties": False},
         {"inputs": [[4.0, -4.0, -5.0]], "reject": 0.5},
     ),
-    "responses": _answers(_list(ROW)),
+    "responses": _responses(_list(ROW)),
 }
 EXAMPLE = {"inputs": [{"name": "logits", "shape": [1, 3], "datatype": "FP32", "data": [4.0, -4.0, -5.0]}]}
 INFER: dict[str, Any] = {
@@ -78,5 +78,5 @@ INFER: dict[str, Any] = {
         ),
         EXAMPLE,
     ),
-    "responses": _answers(_object(["model_name", "outputs"], model_name=TEXT, id=TEXT, outputs=_list(TENSOR))),
+    "responses": _responses(_object(["model_name", "outputs"], model_name=TEXT, id=TEXT, outputs=_list(TENSOR))),
 }

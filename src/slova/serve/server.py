@@ -1,4 +1,4 @@
-"""A server process: a port, uvicorn with our limits, and an end that lets requests in flight finish."""
+"""The server process: a socket, uvicorn with limits, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ DEFAULT_LIMITS = Limits()
 
 
 class ServeError(ValueError):
-    """The port cannot be had."""
+    """The port cannot be used."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket on this port, 0 for any that is free."""
+    """A socket that listens on this port, 0 for any free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
@@ -36,7 +36,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(app: Any, listener: socket.socket, *, limits: Limits = DEFAULT_LIMITS, grace: float = 30.0) -> None:
-    """Until a signal to stop: then no new request is taken, and those in flight have `grace` seconds to finish."""
+    """Serve until a signal. Then no new requests are accepted, and those in progress have `grace` seconds to finish."""
     server(app, limits, grace).run([listener])
 
 
@@ -57,7 +57,7 @@ def server(app: Any, limits: Limits = DEFAULT_LIMITS, grace: float = 30.0) -> uv
 
 
 class Server(uvicorn.Server):
-    """A signal ends it well: it is not raised again afterwards. A second interrupt ends it at once."""
+    """A signal shuts the server down gracefully and is not raised again; a second interrupt ends it immediately."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit and sig == signal.SIGINT

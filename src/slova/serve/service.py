@@ -1,4 +1,4 @@
-"""What both routes do with a request: read the body within its limits, ask the model, reject, count."""
+"""The steps that all prediction routes share: read the body within limits, run the model, reject, record."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from collections.abc import Iterable
 from fastapi import Request
 
 from slova.serve.batching import Batcher, Job
-from slova.serve.drift import Watch
-from slova.serve.limits import Admission, Batching, Limits, Refused, Ticket
-from slova.serve.measures import Measures
+from slova.serve.drift import DriftMonitor
+from slova.serve.limits import Admission, Batching, Limits, RequestError, Ticket
 from slova.serve.model import Arrays, Model
+from slova.serve.prometheus import ServerMetrics
 
 __all__ = ["Service"]
 
 
 class Service:
-    """A model, its queue, and what is known of its answers."""
+    """A model with its queue, limits, metrics and drift monitor."""
 
     def __init__(self, model: Model, limits: Limits, batching: Batching, window: int) -> None:
         self.model, self.limits = model, limits
-        self.watch = Watch(model.validation, window)
+        self.drift_monitor = DriftMonitor(model.validation, window)
         self.admission = Admission(limits)
-        self.measures = Measures(model, self.watch, self.admission)
-        self.batcher = Batcher(model.run, batching, self.measures.batch)
+        self.metrics = ServerMetrics(model, self.drift_monitor, self.admission)
+        self.batcher = Batcher(model.run, batching, self.metrics.batch)
 
     async def body(self, request: Request, ticket: Ticket) -> bytes:
-        """All of it, counted as it comes; the whole must be there in time, so that drops do not keep a door open."""
+        """The whole body, counted while it is received. The time limit covers all of it."""
         if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Refused(415, "the body is compressed, which is not served")
+            raise RequestError(415, "compressed bodies are not supported")
         _check_length(request.headers.get("content-length"), self.limits)
         parts = []
         try:
@@ -38,18 +38,18 @@ class Service:
                     ticket.hold(len(part))
                     parts.append(part)
         except TimeoutError as error:
-            raise Refused(408, f"the body did not come within {self.limits.body_seconds:g} seconds") from error
+            raise RequestError(408, f"the body was not received within {self.limits.body_seconds:g} seconds") from error
         return b"".join(parts)
 
-    async def answer(self, request: Request, inputs: Arrays, wanted: Iterable[str], reject: float) -> Arrays:
-        needed = self.model.needed(tuple(wanted), reject)
-        outputs = await self.batcher.outputs(Job(inputs, needed, request.is_disconnected))
-        answer = self.model.rejected(outputs, reject)
-        self.watch.add(answer["confidence"], answer["label"])
+    async def predict(self, request: Request, inputs: Arrays, outputs: Iterable[str], reject: float) -> Arrays:
+        required = self.model.required_outputs(tuple(outputs), reject)
+        found = await self.batcher.outputs(Job(inputs, required, request.is_disconnected))
+        answer = self.model.apply_reject(found, reject)
+        self.drift_monitor.add(answer["confidence"], answer["label"])
         return answer
 
 
-def _check_length(said: str | None, limits: Limits) -> None:
-    """Refused before a byte of it is read."""
-    if said is not None and said.isdigit() and int(said) > limits.body:
-        raise Refused(413, f"the body has {said} bytes, and the limit is {limits.body}")
+def _check_length(length: str | None, limits: Limits) -> None:
+    """Reject a large body before any of it is read."""
+    if length is not None and length.isdigit() and int(length) > limits.body:
+        raise RequestError(413, f"the body has {length} bytes; the limit is {limits.body}")

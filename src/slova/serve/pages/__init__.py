@@ -1,6 +1,6 @@
-"""Two pages that need nothing from elsewhere: one to try the model by hand, one that shows the OpenAPI description.
+"""Two self-contained pages: an interactive form for predictions, and the OpenAPI description.
 
-FastAPI's own documentation page is fetched from another host when it is opened; these are in the package.
+FastAPI's own documentation page loads its scripts from another host.
 """
 
 from __future__ import annotations

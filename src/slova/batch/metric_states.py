@@ -1,4 +1,4 @@
-"""The metrics of rows, by states of blocks that merge. Label and confidence are those that `slova score` writes."""
+"""Metrics of rows, computed by mergeable states. Label and confidence are those that `slova score` writes."""
 
 from __future__ import annotations
 
@@ -10,35 +10,44 @@ import numpy as np
 
 from slova._backend import Array
 from slova._validation import Flags, Floats
-from slova.batch.rows import Rows, check_classes
+from slova.batch.map_reduce import Rows, check_classes
 from slova.heads import NONE
 from slova.io import Block
 from slova.metrics import Accuracy, Brier, Detection, Ece, Estimate, Mmc, Nll, Selection
 from slova.scorer import Scorer
 
-__all__ = ["BINS", "Added", "Answers", "Foreign", "Measures", "Values", "calibration", "measured"]
+__all__ = [
+    "BINS",
+    "Answers",
+    "FieldwiseSum",
+    "LabelledMetrics",
+    "OodMetrics",
+    "Values",
+    "calibration",
+    "compute_metrics",
+]
 
 BINS = 15
 
 Values = dict[str, float | Estimate]
-"""Metrics by name; an Estimate where the states know a value only within a bound."""
+"""Metrics by name; an Estimate where the states determine a value only within a bound."""
 
 
-def measured(rows: Rows, scorer: Scorer, ood: Rows | None = None) -> Values:
-    """All metrics of labelled rows; NONE rows and those of `ood`, whose labels nobody asks for, are to be told from the
-    others."""
+def compute_metrics(rows: Rows, scorer: Scorer, ood: Rows | None = None) -> Values:
+    """All metrics of labelled rows. NONE rows and the rows of `ood`, which need no labels, are the OOD rows of AUROC,
+    AUPR and FPR95."""
     check_classes(rows, scorer)
-    known = rows.fold(partial(_measured, scorer))
-    foreign = known.foreign
+    known = rows.fold(partial(_block_metrics, scorer))
+    others = known.ood
     if ood is not None:
         check_classes(ood, scorer)
-        foreign += ood.fold(partial(_foreign, scorer), labelled=False)
-    counts: Values = {"rows": known.measures.mmc.count, "ood_rows": foreign.mmc.count}
-    return counts | known.measures.values() | foreign.values()
+        others += ood.fold(partial(_ood_metrics, scorer), labelled=False)
+    counts: Values = {"rows": known.labelled.mmc.count, "ood_rows": others.mmc.count}
+    return counts | known.labelled.values() | others.values()
 
 
 class Answers(NamedTuple):
-    """The confidence in each row's label (N,), and whether that label is right; a NONE row is never right."""
+    """The confidence of each row (N,), and whether its label is correct; for a NONE row it never is."""
 
     confidence: Floats
     hits: Flags
@@ -54,16 +63,16 @@ def calibration(scorer: Scorer, logits: Array, labels: Array) -> Ece:
 
 
 @dataclass(frozen=True)
-class Added:
-    """States side by side, which merge field by field."""
+class FieldwiseSum:
+    """A tuple of states that merges field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True)
-class Measures(Added):
-    """What labelled blocks leave behind."""
+class LabelledMetrics(FieldwiseSum):
+    """The states of labelled rows."""
 
     accuracy: Accuracy
     nll: Nll
@@ -73,7 +82,7 @@ class Measures(Added):
     selection: Selection
 
     @classmethod
-    def of(cls, scorer: Scorer, block: Block, answers: Answers) -> Measures:
+    def of(cls, scorer: Scorer, block: Block, answers: Answers) -> LabelledMetrics:
         log_probs, log_none = scorer(block.logits)
         return cls(
             Accuracy(float(answers.hits.sum()), len(answers.hits), 0.0),
@@ -97,21 +106,21 @@ class Measures(Added):
 
 
 @dataclass(frozen=True)
-class Foreign(Added):
-    """What tells rows of a class from others: both kinds by confidence, and how confident the others are."""
+class OodMetrics(FieldwiseSum):
+    """The states of OOD detection: the confidences of both kinds of rows, and the mean confidence of OOD rows."""
 
     detection: Detection
     mmc: Mmc
 
     @classmethod
-    def of(cls, confidence: Floats, labels: Array = None) -> Foreign:
-        """NONE rows are the others; without labels all rows are."""
-        others = np.ones(len(confidence), np.bool_) if labels is None else labels == NONE
-        mmc = Mmc(float(confidence[others].sum()), int(others.sum()))
-        return cls(Detection.of(confidence[~others], confidence[others]), mmc)
+    def of(cls, confidence: Floats, labels: Array = None) -> OodMetrics:
+        """NONE rows are OOD; without labels all rows are."""
+        is_ood = np.ones(len(confidence), np.bool_) if labels is None else labels == NONE
+        mmc = Mmc(float(confidence[is_ood].sum()), int(is_ood.sum()))
+        return cls(Detection.of(confidence[~is_ood], confidence[is_ood]), mmc)
 
     def values(self) -> Values:
-        """Empty where one of the kinds is missing."""
+        """Empty if there are no OOD rows, or nothing else."""
         if not 0 < self.mmc.count < self.detection.count.sum():
             return {}
         found = self.detection
@@ -119,15 +128,15 @@ class Foreign(Added):
 
 
 @dataclass(frozen=True)
-class _Measured(Added):
-    measures: Measures
-    foreign: Foreign
+class _AllMetrics(FieldwiseSum):
+    labelled: LabelledMetrics
+    ood: OodMetrics
 
 
-def _measured(scorer: Scorer, block: Block, first: int) -> _Measured:
+def _block_metrics(scorer: Scorer, block: Block, first: int) -> _AllMetrics:
     answers = Answers.of(scorer, block.logits, block.labels)
-    return _Measured(Measures.of(scorer, block, answers), Foreign.of(answers.confidence, block.labels))
+    return _AllMetrics(LabelledMetrics.of(scorer, block, answers), OodMetrics.of(answers.confidence, block.labels))
 
 
-def _foreign(scorer: Scorer, block: Block, first: int) -> Foreign:
-    return Foreign.of(Answers.of(scorer, block.logits).confidence)
+def _ood_metrics(scorer: Scorer, block: Block, first: int) -> OodMetrics:
+    return OodMetrics.of(Answers.of(scorer, block.logits).confidence)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slova._batches import Batch, as_tensors, batches, count
-from slova.export.contract import ExportError
+from slova.export.file_metadata import ExportError
 
 __all__ = ["AT_A_TIME", "ROWS", "given_rows", "random_logits", "random_rows"]
 

@@ -11,12 +11,12 @@ from onnx import GraphProto, ModelProto, TensorProto, compose, helper, numpy_hel
 from skl2onnx import to_onnx
 from torch import Tensor, nn
 
-from slova.export.contract import ExportError
-from slova.export.graph import Session
+from slova.export.file_metadata import ExportError
 from slova.export.network import Job, exported_network
-from slova.export.operators import OPSET
-from slova.export.program import Exported, quiet, sentence
-from slova.export.table import thawed
+from slova.export.onnx_graph import Session
+from slova.export.onnx_operators import OPSET
+from slova.export.sklearn_model import thawed
+from slova.export.torch_program import Exported, quiet, sentence
 from slova.sklearn.members import Columns, Constant, Members
 
 __all__ = ["converted"]

@@ -8,20 +8,20 @@ from fastapi import FastAPI, Request, Response
 
 import slova
 from slova.serve import schema
-from slova.serve.limits import Refused
+from slova.serve.limits import RequestError
 from slova.serve.model import Model
-from slova.serve.oip_request import query, rows_of
-from slova.serve.responses import VERSION, check_size, reply
+from slova.serve.oip_request import check_rows, parse_request
+from slova.serve.responses import VERSION, check_size, oip_response
 from slova.serve.service import Service
 
-__all__ = ["add_protocol"]
+__all__ = ["add_oip_routes"]
 
 HEAD = "inference-header-content-length"
 MODEL = "/v2/models/{name}"
 VERSIONED = MODEL + "/versions/{version}"
 
 
-def add_protocol(app: FastAPI, service: Service) -> None:
+def add_oip_routes(app: FastAPI, service: Service) -> None:
     _add_health(app, service.model)
     _add_metadata(app, service.model)
 
@@ -31,11 +31,11 @@ def add_protocol(app: FastAPI, service: Service) -> None:
         _check(service.model, name, version)
         with service.admission.enter() as ticket:
             body = await service.body(request, ticket)
-            asked = query(body, request.headers.get(HEAD), service.model, service.limits)
-            check_size(asked, rows_of(asked.inputs, service.limits), service.model, service.limits)
-            wanted = (one.name for one in asked.outputs)
-            answer = await service.answer(request, asked.inputs, wanted, asked.reject)
-            return reply(asked, answer, service.model)
+            parsed = parse_request(body, request.headers.get(HEAD), service.model, service.limits)
+            check_size(parsed, check_rows(parsed.inputs, service.limits), service.model, service.limits)
+            names = (one.name for one in parsed.outputs)
+            answer = await service.predict(request, parsed.inputs, names, parsed.reject)
+            return oip_response(parsed, answer, service.model)
 
 
 def _add_health(app: FastAPI, model: Model) -> None:
@@ -43,11 +43,11 @@ def _add_health(app: FastAPI, model: Model) -> None:
     async def live() -> dict[str, bool]:
         return {"live": True}
 
-    @app.get("/v2/health/ready", summary="Whether it answers requests", tags=["health"])
+    @app.get("/v2/health/ready", summary="Whether the server is ready", tags=["health"])
     async def ready() -> dict[str, bool]:
         return {"ready": True}
 
-    @app.get(f"{MODEL}/ready", summary="Whether the model answers requests", tags=["Open Inference Protocol"])
+    @app.get(f"{MODEL}/ready", summary="Whether the model is ready", tags=["Open Inference Protocol"])
     @app.get(f"{VERSIONED}/ready", include_in_schema=False)
     async def model_ready(name: str, version: str = VERSION) -> dict[str, Any]:
         _check(model, name, version)
@@ -67,13 +67,13 @@ def _add_metadata(app: FastAPI, model: Model) -> None:
             "name": model.name,
             "versions": [VERSION],
             "platform": model.platform,
-            "inputs": [tensor.described() for tensor in model.inputs],
-            "outputs": [tensor.described() for tensor in model.outputs],
+            "inputs": [tensor.describe() for tensor in model.inputs],
+            "outputs": [tensor.describe() for tensor in model.outputs],
         }
 
 
 def _check(model: Model, name: str, version: str) -> None:
     if name != model.name:
-        raise Refused(404, f"there is no model {name[:80]!r} here, only {model.name!r}")
+        raise RequestError(404, f"unknown model {name[:80]!r}; this server has {model.name!r}")
     if version != VERSION:
-        raise Refused(404, f"the model {name} has no version {version[:80]!r}, only {VERSION!r}")
+        raise RequestError(404, f"unknown version {version[:80]!r} of {name}; this server has {VERSION!r}")

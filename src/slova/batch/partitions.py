@@ -1,7 +1,6 @@
-"""Parquet files in pieces: row groups that one worker reads, a few megabytes at a time, knowing where they stand.
+"""Parquet files divided into partitions: row groups that one worker reads, a few megabytes at a time.
 
-The order of pieces is that of the rows: files as they were given, those of a folder by name. Only the footers are read
-here.
+Partitions are in the order of the rows: files as given, those of a folder sorted by name. Only footers are read here.
 """
 
 from __future__ import annotations
@@ -11,23 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slova.batch.batches import Place, read_batch
+from slova.batch.batches import Location, read_batch
 from slova.io import Block, TableError
 from slova.io.blocks import block_rows
-from slova.io.parquet import LIST, columns_of, list_length, opened
+from slova.io.parquet import LIST, columns_of, list_length, open_parquet
 
-__all__ = ["Parquet", "Piece", "Source"]
+__all__ = ["ParquetFiles", "Partition", "Source"]
 
-ROWS, CELLS = 1 << 20, 1 << 26  # of a piece, unless a row group has more
+ROWS, CELLS = 1 << 20, 1 << 26  # per partition, unless a row group has more
 
 Source = str | Path | list[str | Path] | tuple[str | Path, ...]
 """A parquet file, a folder of them, or several of either."""
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Row groups of a file: the number of their first row there, how many rows they have, and how many come in the
-    files before."""
+class Partition:
+    """Row groups of a file. `first` is their first row in the file, `rows` their number of rows, `before` the number of
+    rows in the files before, and `size` the number of rows per batch."""
 
     path: Path
     groups: tuple[int, ...]
@@ -36,53 +35,53 @@ class Piece:
     before: int
     size: int | None
 
-    def batches(self, classes: int, columns: Sequence[str] | None = None) -> Iterator[tuple[Place, Any]]:
-        """All columns, or some of them, in batches that fit into memory."""
+    def batches(self, classes: int, columns: Sequence[str] | None = None) -> Iterator[tuple[Location, Any]]:
+        """All or some columns, in batches of bounded size."""
         row = self.first
-        with opened(self.path) as file:
+        with open_parquet(self.path) as file:
             for batch in file.iter_batches(block_rows(self.size, classes), self.groups, columns):
-                yield Place(str(self.path), row), batch
+                yield Location(str(self.path), row), batch
                 row += batch.num_rows
 
     def blocks(self, classes: int, *, labelled: bool) -> Iterator[tuple[int, Block]]:
         """Blocks with the number of their first row, counted over all files."""
-        with opened(self.path) as file:
+        with open_parquet(self.path) as file:
             columns = columns_of(file.schema_arrow, ("logits", "labels") if labelled else ("logits",), self.path)
-        for place, batch in self.batches(classes, columns):
-            yield self.before + place.first, read_batch(batch, classes=classes, labelled=labelled, place=place)
+        for location, batch in self.batches(classes, columns):
+            yield self.before + location.first, read_batch(batch, classes=classes, labelled=labelled, location=location)
 
 
 @dataclass(frozen=True)
-class Parquet:
-    """Files of the same columns, cut into pieces."""
+class ParquetFiles:
+    """Files with the same columns, divided into partitions."""
 
     files: tuple[Path, ...]
     classes: int
-    pieces: tuple[Piece, ...]
+    partitions: tuple[Partition, ...]
 
     @property
     def rows(self) -> int:
-        return sum(piece.rows for piece in self.pieces)
+        return sum(partition.rows for partition in self.partitions)
 
     @classmethod
-    def of(cls, source: Source, *, rows: int | None = None, size: int | None = None) -> Parquet:
-        """`rows` is about how many a piece has, `size` how many a worker holds at a time."""
+    def of(cls, source: Source, *, rows: int | None = None, size: int | None = None) -> ParquetFiles:
+        """`rows` is the approximate number of rows per partition, `size` the number per batch."""
         files = _files(source)
         classes = _classes(files)
-        pieces: list[Piece] = []
+        partitions: list[Partition] = []
         for path in files:
-            before = sum(piece.rows for piece in pieces)
-            pieces += _pieces(path, before, rows or max(1, min(ROWS, CELLS // classes)), size)
-        if not pieces:
+            before = sum(partition.rows for partition in partitions)
+            partitions += _partitions(path, before, rows or max(1, min(ROWS, CELLS // classes)), size)
+        if not partitions:
             raise TableError(f"{files[0]} has no rows" if len(files) == 1 else f"none of {len(files)} files has rows")
-        return cls(files, classes, tuple(pieces))
+        return cls(files, classes, tuple(partitions))
 
 
 def _files(source: Source) -> tuple[Path, ...]:
     paths = [Path(source)] if isinstance(source, str | Path) else [Path(path) for path in source]
     files = [file for path in paths for file in (_inside(path) if path.is_dir() else [path])]
     if not files:
-        raise TableError("wanted at least one parquet file, got none")
+        raise TableError("expected at least one parquet file, got none")
     for file in files:
         if file.suffix != ".parquet":
             raise TableError(
@@ -99,34 +98,34 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _classes(files: Sequence[Path]) -> int:
-    """The number of classes of the first file that has rows, once it is known that all have the same columns."""
+    """The number of classes in the first file with rows. All files must have the same columns."""
     classes, first = 0, None
     for path in files:
-        with opened(path) as file:
+        with open_parquet(path) as file:
             columns = columns_of(file.schema_arrow, ("logits",), path)
             first = first or file.schema_arrow
             if not first.equals(file.schema_arrow):
-                raise TableError(f"{path} has other columns than {files[0]}: {_described(file.schema_arrow, first)}")
+                raise TableError(f"{path} has other columns than {files[0]}: {_difference(file.schema_arrow, first)}")
             if not classes and file.metadata.num_rows:
                 classes = list_length(file) if columns == [LIST] else len(columns)
     return max(1, classes)
 
 
-def _described(schema: Any, first: Any) -> str:
-    """The first column that differs."""
+def _difference(schema: Any, first: Any) -> str:
+    """The first column in which two schemas differ."""
     ours, theirs = ([f"{field.name} ({field.type})" for field in each] for each in (schema, first))
     odd = next((pair for pair in zip(ours, theirs, strict=False) if pair[0] != pair[1]), None)
     return f"{odd[0]}, not {odd[1]}" if odd else f"{len(ours)} of them, not {len(theirs)}"
 
 
-def _pieces(path: Path, before: int, rows: int, size: int | None) -> list[Piece]:
-    with opened(path) as file:
+def _partitions(path: Path, before: int, rows: int, size: int | None) -> list[Partition]:
+    with open_parquet(path) as file:
         counts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-    pieces, groups, first = [], [], 0
+    partitions, groups, first = [], [], 0
     for group in range(len(counts)):
         groups.append(group)
         held = sum(counts[i] for i in groups)
         if held and (held >= rows or group == len(counts) - 1):
-            pieces.append(Piece(path, tuple(groups), first, held, before, size))
+            partitions.append(Partition(path, tuple(groups), first, held, before, size))
             first, groups = first + held, []
-    return pieces
+    return partitions

@@ -20,10 +20,10 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from slova.export.contract import ExportError
+from slova.export.example_inputs import AT_A_TIME, ROWS
+from slova.export.file_metadata import ExportError
 from slova.export.network import Job, check_and_write, exported_network
 from slova.export.parity import Bounds, Parity
-from slova.export.rows import AT_A_TIME, ROWS
 from slova.sklearn import SlovaClassifier
 from slova.sklearn.members import Columns, Constant, Members
 
@@ -51,7 +51,7 @@ def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
     if job.path.suffix != ".onnx":
         raise ExportError(f"{job.path}: only linear members can be a torch program; export to a file ending in .onnx")
     try:
-        from slova.export.converted import converted
+        from slova.export.sklearn_members import converted
     except ImportError as error:
         raise ImportError(
             f"exporting these members needs {error.name}: pip install onnx onnxruntime skl2onnx"

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from slova._batches import Batch, logits_of
-from slova.export.contract import PROGRAM, ExportError, Metadata
+from slova.export.file_metadata import PROGRAM, ExportError, Metadata
 from slova.scorer import Scorer
 
 __all__ = ["Answers", "Exported", "archived", "input_names", "quiet", "sentence", "shapes", "traced"]

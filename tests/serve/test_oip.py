@@ -40,10 +40,13 @@ def test_the_server_and_the_model_say_what_they_are(theirs, client):
     assert theirs.is_model_ready("map", "1")
     assert not theirs.is_model_ready("nothing")
     assert theirs.get_server_metadata()["extensions"] == ["binary_tensor_data"]
-    said = theirs.get_model_metadata("map", "1")
-    assert said["inputs"] == [{"name": "logits", "datatype": "FP32", "shape": [-1, 3]}]
-    assert [output["name"] for output in said["outputs"]] == list(OUTPUTS)
-    assert client.get("/v2/models/map/versions/2") == (404, {"error": "the model map has no version '2', only '1'"})
+    content = theirs.get_model_metadata("map", "1")
+    assert content["inputs"] == [{"name": "logits", "datatype": "FP32", "shape": [-1, 3]}]
+    assert [output["name"] for output in content["outputs"]] == list(OUTPUTS)
+    assert client.get("/v2/models/map/versions/2") == (
+        404,
+        {"error": "unknown version '2' of map; this server has '1'"},
+    )
 
 
 @pytest.mark.parametrize("binary_in", [True, False])
@@ -58,17 +61,17 @@ def test_answers_are_those_of_predict(theirs, scorer, logits, binary_in, binary_
         answer = found.as_numpy(name)
         np.testing.assert_allclose(answer, values, rtol=1e-5, atol=1e-5)
         assert answer.dtype == (np.int64 if name == "label" else np.float32)
-    said = found.get_response()
-    assert (said["id"], said["model_name"], said["model_version"]) == ("seven", "map", "1")
+    content = found.get_response()
+    assert (content["id"], content["model_name"], content["model_version"]) == ("seven", "map", "1")
 
 
 def test_only_the_outputs_that_are_asked_for_come_back_each_in_its_form(theirs, scorer, logits):
     asked = [triton.InferRequestedOutput("confidence", binary_data=False), triton.InferRequestedOutput("label")]
     found = theirs.infer("map", [tensor(logits[:5])], outputs=asked, model_version="1")
-    said = found.get_response()["outputs"]
-    assert [output["name"] for output in said] == ["confidence", "label"]
-    assert "data" in said[0]
-    assert said[1]["parameters"] == {"binary_data_size": 40}
+    content = found.get_response()["outputs"]
+    assert [output["name"] for output in content] == ["confidence", "label"]
+    assert "data" in content[0]
+    assert content[1]["parameters"] == {"binary_data_size": 40}
     np.testing.assert_array_equal(found.as_numpy("label"), scorer.predict(logits[:5]).label)
 
 
@@ -102,9 +105,9 @@ def triton_dtype(datatype):
 def test_bfloat16_is_the_upper_half_of_float32(client, scorer):
     rows = np.array([[3.0, -2.5, -4.0]], np.float32)
     halves = (rows.view(np.uint32) >> 16).astype("<u2").tobytes()
-    status, said = infer(client, {"shape": [1, 3], "datatype": "BF16"}, halves)
+    status, content = infer(client, {"shape": [1, 3], "datatype": "BF16"}, halves)
     assert status == 200
-    assert said["outputs"][1]["data"] == pytest.approx(scorer.predict(rows).confidence, abs=1e-6)
+    assert content["outputs"][1]["data"] == pytest.approx(scorer.predict(rows).confidence, abs=1e-6)
 
 
 def infer(client, entry, data=b"", **more):
@@ -129,65 +132,68 @@ def test_data_may_be_flat_or_nested(client):
 def test_json_has_no_infinity_and_the_least_number_stands_for_it(serving, scorer):
     with serving(scorer_model(scorer, name="map")) as client:
         rows = np.array([[5.0, -np.inf, -4.0]], np.float32)
-        status, said = infer(client, {}, rows.tobytes())
+        status, content = infer(client, {}, rows.tobytes())
         assert status == 200
-        assert said["outputs"][4]["data"][1] == pytest.approx(-3.4028235e38)
-        assert np.exp(np.float32(said["outputs"][4]["data"][1])) == 0
+        assert content["outputs"][4]["data"][1] == pytest.approx(-3.4028235e38)
+        assert np.exp(np.float32(content["outputs"][4]["data"][1])) == 0
 
 
 @pytest.mark.parametrize(
     ("entry", "data", "sentence"),
     [
-        ({"name": "x", "data": [1, 2, 3]}, b"", "there is no input 'x'; the model takes logits"),
-        ({"name": 5, "data": [1, 2, 3]}, b"", "there is no input '5'; the model takes logits"),
-        ({"shape": [1, 4], "data": [1, 2, 3, 4]}, b"", "the input logits has the shape [1, 4]; wanted [-1, 3]"),
-        ({"shape": [3], "data": [1, 2, 3]}, b"", "the input logits has the shape [3]; wanted [-1, 3]"),
-        ({"shape": "3", "data": [1, 2, 3]}, b"", "the input logits has the shape 3; wanted [-1, 3]"),
-        ({"shape": [True, 3], "data": [1, 2, 3]}, b"", "the input logits has the shape [True, 3]; wanted [-1, 3]"),
-        ({"shape": [2, 3], "data": [1, 2, 3]}, b"", "the input logits has 3 numbers; its shape [2, 3] wants 6"),
-        ({"shape": [10**12, 3], "data": [1]}, b"", "has 1 numbers; its shape [1000000000000, 3] wants 3000000000000"),
-        ({"shape": [10**12, 3]}, b"\0" * 12, "has 3 numbers; its shape [1000000000000, 3] wants 3000000000000"),
+        ({"name": "x", "data": [1, 2, 3]}, b"", "unknown input 'x'; the model expects logits"),
+        ({"name": 5, "data": [1, 2, 3]}, b"", "unknown input '5'; the model expects logits"),
+        ({"shape": [1, 4], "data": [1, 2, 3, 4]}, b"", "the input logits has the shape [1, 4]; expected [-1, 3]"),
+        ({"shape": [3], "data": [1, 2, 3]}, b"", "the input logits has the shape [3]; expected [-1, 3]"),
+        ({"shape": "3", "data": [1, 2, 3]}, b"", "the input logits has the shape 3; expected [-1, 3]"),
+        ({"shape": [True, 3], "data": [1, 2, 3]}, b"", "the input logits has the shape [True, 3]; expected [-1, 3]"),
+        ({"shape": [2, 3], "data": [1, 2, 3]}, b"", "the input logits has 3 numbers; its shape [2, 3] requires 6"),
+        ({"shape": [10**12, 3], "data": [1]}, b"", "shape [1000000000000, 3] requires 3000000000000"),
+        ({"shape": [10**12, 3]}, b"\0" * 12, "shape [1000000000000, 3] requires 3000000000000"),
         ({"shape": [10**400, 3], "data": [1]}, b"", "has the shape [1000"),
-        ({"shape": [-1, 3], "data": [1, 2, 3]}, b"", "the input logits has the shape [-1, 3]; wanted [-1, 3]"),
-        ({"shape": [0, 3], "data": []}, b"", "the request has 0 rows; wanted 1 to 64"),
-        ({"shape": [65, 3], "data": [0] * 195}, b"", "the request has 65 rows; wanted 1 to 64"),
-        ({"datatype": "BYTES", "data": ["a", "b", "c"]}, b"", "has the datatype 'BYTES'; wanted FP32"),
-        ({"datatype": None, "data": [1, 2, 3]}, b"", "has the datatype 'None'; wanted FP32"),
-        ({"data": ["a", "b", "c"]}, b"", "the input logits holds something else than numbers"),
-        ({"data": [1, None, 3]}, b"", "the input logits holds something else than numbers"),
-        ({"data": [10**30, 2, 3]}, b"", "the input logits holds something else than numbers"),
+        ({"shape": [-1, 3], "data": [1, 2, 3]}, b"", "the input logits has the shape [-1, 3]; expected [-1, 3]"),
+        ({"shape": [0, 3], "data": []}, b"", "the request has 0 rows; expected 1 to 64"),
+        ({"shape": [65, 3], "data": [0] * 195}, b"", "the request has 65 rows; expected 1 to 64"),
+        ({"datatype": "BYTES", "data": ["a", "b", "c"]}, b"", "has the datatype 'BYTES'; expected FP32"),
+        ({"datatype": None, "data": [1, 2, 3]}, b"", "has the datatype 'None'; expected FP32"),
+        ({"data": ["a", "b", "c"]}, b"", "the input logits must contain numbers only"),
+        ({"data": [1, None, 3]}, b"", "the input logits must contain numbers only"),
+        ({"data": [10**30, 2, 3]}, b"", "the input logits must contain numbers only"),
         ({"data": [[1, 2], [3]]}, b"", "the input logits has lists of different lengths"),
-        ({"data": 3}, b"", "the input logits has no list of numbers"),
-        ({}, b"", "the input logits has no list of numbers"),
-        ({"data": [1e300, 2, 3]}, b"", "the input logits has a number beyond the range of FP32 in row 0"),
+        ({"data": 3}, b"", "the input logits must be a list of numbers"),
+        ({}, b"", "the input logits must be a list of numbers"),
+        ({"data": [1e300, 2, 3]}, b"", "the input logits has a value out of the range of FP32 in row 0"),
         ({}, np.float32([1, np.nan, 2]).tobytes(), "the input logits has NaN in row 0"),
-        ({}, b"\0" * 11, "the input logits has 11 bytes, which are no whole number of FP32"),
-        ({}, b"\0" * 8, "the input logits has 2 numbers; its shape [1, 3] wants 3"),
-        ({"parameters": {"binary_data_size": -4}}, b"\0" * 12, "has the binary_data_size -4; 12 bytes are there"),
-        ({"parameters": {"binary_data_size": 13}}, b"\0" * 12, "has the binary_data_size 13; 12 bytes are there"),
-        ({"parameters": {"binary_data_size": 1.5}}, b"\0" * 12, "has the binary_data_size 1.5; 12 bytes are there"),
+        ({}, b"\0" * 11, "the input logits has 11 bytes, which is not a multiple of the size of FP32"),
+        ({}, b"\0" * 8, "the input logits has 2 numbers; its shape [1, 3] requires 3"),
+        ({"parameters": {"binary_data_size": -4}}, b"\0" * 12, "has the binary_data_size -4; 12 bytes are available"),
+        ({"parameters": {"binary_data_size": 13}}, b"\0" * 12, "has the binary_data_size 13; 12 bytes are available"),
+        ({"parameters": {"binary_data_size": 1.5}}, b"\0" * 12, "has the binary_data_size 1.5; 12 bytes are available"),
         ({"parameters": {"binary_data_size": 8}, "shape": [1, 2]}, b"\0" * 12, "has the shape [1, 2]"),
-        ({"data": [1, 2, 3], "parameters": {}}, b"\0" * 4, "4 bytes are left over behind the inputs"),
-        ({"parameters": {"shared_memory_region": "r"}}, b"", "the parameter shared_memory_region, which is not served"),
-        ({"parameters": 3, "data": [1, 2, 3]}, b"", "the parameters of the input logits is not a JSON object"),
+        ({"data": [1, 2, 3], "parameters": {}}, b"\0" * 4, "4 bytes remain after the inputs"),
+        ({"parameters": {"shared_memory_region": "r"}}, b"", "shared_memory_region, which is not supported"),
+        ({"parameters": 3, "data": [1, 2, 3]}, b"", "the parameters of the input logits must be a JSON object"),
     ],
 )  # fmt: skip
 def test_an_input_that_does_not_fit_is_refused_with_its_fault(client, entry, data, sentence):
-    status, said = infer(client, entry, data)
+    status, content = infer(client, entry, data)
     assert status == 400
-    assert sentence in said["error"]
+    assert sentence in content["error"]
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"outputs": [{"name": "x"}]}, "there is no output 'x'; the model gives label, confidence, none"),
-        ({"outputs": [{"name": "label"}, {"name": "label"}]}, "an output is asked for twice"),
-        ({"outputs": [3]}, "an output is not a JSON object"),
+        ({"outputs": [{"name": "x"}]}, "unknown output 'x'; the model has label, confidence, none"),
+        ({"outputs": [{"name": "label"}, {"name": "label"}]}, "an output is requested twice"),
+        ({"outputs": [3]}, "an output must be a JSON object"),
         ({"outputs": {"name": "label"}}, "the request has no list of outputs"),
-        ({"outputs": [{"name": "label", "parameters": {"classification": 2}}]}, "classification, which is not served"),
-        ({"parameters": {"reject": 2}}, "reject is '2'; wanted a number from 0 to 1"),
-        ({"parameters": {"reject": True}}, "reject is 'True'; wanted a number from 0 to 1"),
+        (
+            {"outputs": [{"name": "label", "parameters": {"classification": 2}}]},
+            "classification, which is not supported",
+        ),
+        ({"parameters": {"reject": 2}}, "reject must be a number from 0 to 1, got '2'"),
+        ({"parameters": {"reject": True}}, "reject must be a number from 0 to 1, got 'True'"),
         ({"parameters": []}, None),
         ({"id": 7}, "the id of the request is not a string"),
         ({"inputs": []}, "the request has no list of inputs"),
@@ -195,22 +201,22 @@ def test_an_input_that_does_not_fit_is_refused_with_its_fault(client, entry, dat
     ],
 )
 def test_a_request_that_asks_for_what_there_is_not_is_refused(client, more, sentence):
-    status, said = infer(client, {"data": [1, 2, 3]}, **more)
-    assert (status, sentence is None or sentence in said["error"]) == (200 if sentence is None else 400, True)
+    status, content = infer(client, {"data": [1, 2, 3]}, **more)
+    assert (status, sentence is None or sentence in content["error"]) == (200 if sentence is None else 400, True)
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "99999999", "9" * 400, "", "1_0", "٣", "0"])
 def test_a_wrong_length_of_the_head_is_refused(client, length):
     body = b'{"inputs": [{"name": "logits", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}'
-    status, said = client.predict(body, {"Inference-Header-Content-Length": length.encode()}, INFER)
+    status, content = client.predict(body, {"Inference-Header-Content-Length": length.encode()}, INFER)
     assert status == 400
-    assert "error" in said
+    assert "error" in content
 
 
 def test_the_client_hears_what_was_wrong(theirs, logits):
-    with pytest.raises(triton.InferenceServerException, match="there is no model 'nothing' here, only 'map'"):
+    with pytest.raises(triton.InferenceServerException, match="unknown model 'nothing'; this server has 'map'"):
         theirs.infer("nothing", [tensor(logits[:2])])
-    with pytest.raises(triton.InferenceServerException, match="the body is compressed, which is not served"):
+    with pytest.raises(triton.InferenceServerException, match="compressed bodies are not supported"):
         theirs.infer("map", [tensor(logits[:2])], request_compression_algorithm="gzip")
 
 
@@ -220,5 +226,5 @@ def test_an_answer_larger_than_a_body_may_be_is_refused_before_it_is_computed(se
 
     model = Model(name="map", platform="", inputs=(Tensor("logits", "FP32", (-1, 3)),), classes=10_000, run=run)
     with serving(model, limits=Limits(body=100_000)) as client:
-        status, said = infer(client, {"data": [1, 2, 3]}, outputs=[{"name": "log_probs"}])
-        assert (status, said["error"][:39]) == (413, "the answer would have 240000 bytes, and")
+        status, content = infer(client, {"data": [1, 2, 3]}, outputs=[{"name": "log_probs"}])
+        assert (status, content["error"][:47]) == (413, "the response would have 240000 bytes; the limit")

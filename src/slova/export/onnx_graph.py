@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.export import ExportedProgram
 
 from slova._backend import to_numpy
-from slova.export.contract import OUTPUTS, ExportError, Metadata
-from slova.export.operators import OPSET, TABLE
-from slova.export.program import Exported, quiet, sentence, shapes
+from slova.export.file_metadata import OUTPUTS, ExportError, Metadata
+from slova.export.onnx_operators import OPSET, TABLE
+from slova.export.torch_program import Exported, quiet, sentence, shapes
 
 __all__ = ["Session", "graphed"]
 

@@ -1,0 +1,71 @@
+"""Map-reduce over rows of logits and labels: a function maps every block to a state, and the states are merged.
+
+`map_block(block, first)` gets a block and the number of its first row. The merged state does not depend on how rows are
+divided into blocks, except for the rounding of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, Protocol, TypeVar
+
+from slova.batch.batches import MapBlock, pack, unpack
+from slova.batch.engines import EngineError, Run, results
+from slova.io import Block
+from slova.scorer import Scorer
+
+__all__ = ["PartitionedRows", "Rows", "check_classes"]
+
+TASKS = 256  # bounds the number of states that one process has to merge
+
+State = TypeVar("State")
+
+
+class Rows(Protocol):
+    """Data that can be fitted and evaluated."""
+
+    @property
+    def classes(self) -> int: ...
+
+    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State: ...
+
+
+class Readable(Protocol):
+    """Rows that one worker reads, in blocks with the number of their first row."""
+
+    def blocks(self, classes: int, *, labelled: bool) -> Iterator[tuple[int, Block]]: ...
+
+
+@dataclass(frozen=True)
+class PartitionedRows:
+    """Rows in partitions, distributed by an engine. Adjacent partitions form a task, so that every engine merges the
+    same states in the same order."""
+
+    partitions: Sequence[Readable]
+    classes: int
+    run: Run
+
+    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
+        states = results(self.run, partial(_folded, map_block, self.classes, labelled), _groups(self.partitions))
+        whole: State = reduce(add, map(unpack, states))
+        return whole
+
+
+def check_classes(rows: Rows, scorer: Scorer) -> None:
+    if rows.classes != scorer.classes:
+        raise EngineError(f"the rows have {rows.classes} logits each, but the scorer has {scorer.classes} classes")
+
+
+def _groups(partitions: Sequence[Any]) -> list[Sequence[Any]]:
+    tasks = min(TASKS, len(partitions))
+    ends = [len(partitions) * i // tasks for i in range(tasks + 1)]
+    return [partitions[first:last] for first, last in pairwise(ends)]
+
+
+def _folded(map_block: MapBlock[Any], classes: int, labelled: bool, partitions: Sequence[Readable]) -> bytes:
+    blocks = (block for partition in partitions for block in partition.blocks(classes, labelled=labelled))
+    return pack(reduce(add, (map_block(block, first) for first, block in blocks)))
