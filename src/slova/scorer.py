@@ -130,8 +130,8 @@ class Scorer:
         return cls.unpacked(*artifact.load(path, "scorer", "classifier"))
 
     def export(self, path: str | Path, **options: Any) -> Parity:
-        """The answers to logits as one .onnx or .pt2 file, with the options of `slova.export.network.export_scorer`."""
-        from slova.export.network import export_scorer
+        """The answers to logits as one .onnx or .pt2 file, with the options of `slova.export.scorer.export_scorer`."""
+        from slova.export.scorer import export_scorer
 
         return export_scorer(self, path, **options)
 

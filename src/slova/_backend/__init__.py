@@ -51,13 +51,15 @@ def of(array: Array) -> Backend:
         return TORCH
     if isinstance(array, np.ndarray | np.generic):
         return NUMPY
+    if hasattr(array, "backend"):  # a node of a graph that is being exported
+        return array.backend  # type: ignore[no-any-return]
     raise TypeError(f"wanted a numpy array or a torch tensor, got {type(array).__name__}")
 
 
 def floating(array: Array, name: str) -> tuple[Array, Backend]:
     """The array in float32 or float64 with at least one axis of at least one class, and its primitives; lists become
     numpy."""
-    array = array if _is_tensor(array) else np.asarray(array)
+    array = array if _is_tensor(array) or hasattr(array, "backend") else np.asarray(array)
     if array.ndim < 1 or array.shape[-1] < 1:
         raise ValueError(f"{name} want a last axis of at least one class, got shape {tuple(array.shape)}")
     ops = of(array)

@@ -1,4 +1,4 @@
-"""What an exported file says about itself, written and read without torch and without onnx: a few lines of text."""
+"""The metadata of an exported file, written and read without torch and onnx."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from slova.metrics import Selection
 from slova.metrics.binning import bin_index, sums
 
-__all__ = ["OUTPUTS", "ExportError", "Metadata", "Validation", "metadata"]
+__all__ = ["OUTPUTS", "ExportError", "Metadata", "Validation", "check_suffix", "metadata", "sentence"]
 
 OUTPUTS = ("label", "confidence", "none", "several", "log_probs")
-"""The answers of an exported classifier, in their order."""
+"""The outputs of an exported classifier, in order."""
 BINS = 100
-PROGRAM = "slova.json"  # where a .pt2 file keeps the lines
+PROGRAM = "slova.json"  # the metadata in a .pt2 file
 
 
 class ExportError(ValueError):
@@ -27,7 +27,7 @@ class ExportError(ValueError):
 
 
 class Validation(NamedTuple):
-    """How many validation rows, and how many right ones, had their confidence in each of 100 equal bins."""
+    """The number of validation rows, and of correct ones, in each of 100 equal-width bins of confidence."""
 
     counts: tuple[int, ...]
     hits: tuple[int, ...]
@@ -42,7 +42,7 @@ class Validation(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
-    """What a runtime needs to know beside the graph; `names`, `opset` and `validation` may be None."""
+    """The description of an exported classifier; `names`, `opset` and `validation` may be None."""
 
     version: str
     classes: int
@@ -54,7 +54,7 @@ class Metadata:
 
     @property
     def lines(self) -> dict[str, str]:
-        """As text, the way files hold it."""
+        """The metadata as text, by key, as files store it."""
         found = {"version": self.version, "classes": self.classes, "head": self.head, "reject": repr(self.reject)}
         found |= {} if self.opset is None else {"opset": self.opset}
         found |= {} if self.names is None else {"names": json.dumps(self.names)}
@@ -63,20 +63,19 @@ class Metadata:
 
     @classmethod
     def of(cls, lines: Mapping[str, str], path: str | Path = "the model") -> Metadata:
-        """From the text in a file, such as the metadata of an ONNX session; `path` is only for the error."""
+        """Parse the metadata of a file, such as that of an ONNX session; `path` is for the error message only."""
         if "slova.version" not in lines:
-            raise ExportError(f"{path} was not exported by slova: it does not say slova.version")
+            raise ExportError(f"{path} was not exported by slova: it has no metadata slova.version")
         try:
             return _read({name.removeprefix("slova."): text for name, text in lines.items()})
         except (KeyError, TypeError, ValueError) as error:
-            raise ExportError(f"{path} is damaged: what it says of itself cannot be read ({error!r})") from error
+            raise ExportError(f"{path} is damaged: its metadata cannot be read ({error!r})") from error
 
 
 def metadata(path: str | Path) -> Metadata:
-    """What an exported .onnx or .pt2 file says about itself; an .onnx file is opened with onnxruntime, a .pt2 file with
-    nothing but a zip reader."""
+    """The metadata of an exported .onnx or .pt2 file. Reading an .onnx file needs onnxruntime."""
     path = Path(path)
-    with open(path, "rb"):  # a missing file says so itself
+    with open(path, "rb"):  # raises FileNotFoundError
         pass
     check_suffix(path)
     return Metadata.of(_program_lines(path) if path.suffix == ".pt2" else _graph_lines(path), path)
@@ -84,7 +83,14 @@ def metadata(path: str | Path) -> Metadata:
 
 def check_suffix(path: Path) -> None:
     if path.suffix not in (".onnx", ".pt2"):
-        raise ExportError(f"{path}: an exported classifier ends in .onnx or .pt2, got {path.suffix or 'no suffix'}")
+        raise ExportError(f"{path}: an exported file must end in .onnx or .pt2, got {path.suffix or 'no suffix'}")
+
+
+def sentence(error: Exception) -> str:
+    """The message of the innermost cause, which exporters wrap in long advice."""
+    while error.__cause__ is not None and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return " ".join(str(error).split())[:400]
 
 
 def _read(lines: Mapping[str, str]) -> Metadata:
@@ -107,7 +113,7 @@ def _graph_lines(path: Path) -> dict[str, str]:
         raise ImportError(f'reading {path} needs onnxruntime: pip install "slova[onnx]"') from None
     try:
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its errors have no base class of their own
+    except Exception as error:  # its exceptions have no common base class
         raise ExportError(f"{path} is not an ONNX model, or is damaged: {str(error).splitlines()[0]}") from error
     return dict(session.get_modelmeta().custom_metadata_map)
 

@@ -1,27 +1,59 @@
-"""ONNX formulas for the few torch operators that its own ones would compute with lost digits, or do not have.
+"""Accurate ONNX formulas of operators that ONNX lacks or that lose digits.
 
-ONNX defines Softplus as log(1 + e^x), which in float32 is 0 from x = -17 on; a runtime may compute just that (ONNX
-Runtime has a better one, at three times the cost of ours). There is no log1p and no expm1, sums over 10,000 classes are
-added in float32, and nothing searches in sorted edges. Here each is written in operators that every runtime has, with
-the same digits as torch, for infinities and NaN as well. The table replaces torch's own translations during an export,
-in the user's network, too.
+ONNX defines Softplus as log(1 + e^x), which in float32 is 0 below x = -17; a runtime may compute just that (the one of
+ONNX Runtime is accurate, at three times the cost of this one). ONNX has no log1p, expm1 and searchsorted, and sums over
+10,000 classes are added in float32. The formulas below use operators that every runtime has, and agree with torch to
+the last digits, for infinities and NaN as well. `slova.export.scorer_graph` uses them directly; `translation_table`
+replaces torch's own translations of these operators in the network of the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-import torch
 from onnx import TensorProto, numpy_helper
-from onnxscript import opset18
 
-__all__ = ["OPSET", "TABLE"]
+__all__ = [
+    "OPSET",
+    "clamp",
+    "expm1",
+    "log1p",
+    "logsumexp",
+    "record",
+    "searchsorted",
+    "softplus",
+    "top",
+    "translation_table",
+]
 
 OPSET = 18
-op: Any = opset18
-Value = Any  # a tensor of the graph that is being written
+Value = Any  # a tensor of the graph under construction
+_graph: ContextVar[Any] = ContextVar("graph", default=None)
+
+
+@contextlib.contextmanager
+def record(graph: Any) -> Iterator[None]:
+    """Formulas record their operators in this graph; otherwise in that of onnxscript."""
+    token = _graph.set(graph)
+    try:
+        yield
+    finally:
+        _graph.reset(token)
+
+
+class _Operators:
+    def __getattr__(self, name: str) -> Any:
+        graph = _graph.get()
+        if graph is None:
+            from onnxscript import opset18 as graph
+        return getattr(graph, name)
+
+
+op = _Operators()
 
 
 def log1p(self: Value) -> Value:
@@ -43,7 +75,7 @@ def expm1(self: Value) -> Value:
 
 
 def softplus(self: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
-    """max(x, 0) + log1p(e^-|x|), exact on both sides; torch's threshold only saves time."""
+    """max(x, 0) + log1p(e^-|x|), accurate on both sides; torch's threshold only saves time."""
     scaled = op.Mul(self, _number(beta, self))
     positive = op.Where(op.Less(scaled, _number(0.0, self)), _number(0.0, self), scaled)
     return op.Div(op.Add(positive, log1p(op.Exp(op.Neg(op.Abs(scaled))))), _number(beta, self))
@@ -54,7 +86,7 @@ def log_sigmoid(self: Value) -> Value:
 
 
 def clamp(self: Value, min: float | None = None, max: float | None = None) -> Value:
-    """Comparisons, which leave NaN alone; Clip makes a number of it in some runtimes."""
+    """By comparisons, which keep NaN; in some runtimes Clip does not."""
     if min is not None:
         self = op.Where(op.Less(self, _number(min, self)), _number(min, self), self)
     if max is not None:
@@ -63,7 +95,7 @@ def clamp(self: Value, min: float | None = None, max: float | None = None) -> Va
 
 
 def cumsum(self: Value, dim: int, dtype: int = -1) -> Value:
-    """Summed in float64, as torch does on the host: a running sum of 10,000 float32 loses digits."""
+    """Summed in float64, as torch does on the CPU: a running sum of 10,000 float32 loses digits."""
     if dtype != -1:
         self = op.Cast(self, to=dtype)
     if self.dtype != TensorProto.FLOAT:
@@ -72,7 +104,7 @@ def cumsum(self: Value, dim: int, dtype: int = -1) -> Value:
 
 
 def logsumexp(self: Value, dim: Sequence[int], keepdim: bool = False) -> Value:
-    """From the largest, and summed in float64; a row of -inf stays one."""
+    """Relative to the largest entry and summed in float64; a row of -inf gives -inf."""
     axes = op.Constant(value_ints=[dim] if isinstance(dim, int) else list(dim))
     highest = op.ReduceMax(self, axes, keepdims=1)
     highest = op.Where(op.IsInf(highest), _number(0.0, self), highest)
@@ -82,7 +114,7 @@ def logsumexp(self: Value, dim: Sequence[int], keepdim: bool = False) -> Value:
 
 
 def top(self: Value, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
-    """The largest and its first place; NaN counts as the largest, as in torch, where ArgMax would pass it over."""
+    """The largest entry and its first index; NaN counts as the largest, as in torch but not in ArgMax."""
     numbers = self
     if self.dtype in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16):
         numbers = op.Where(op.IsNaN(self), _number(np.inf, self), self)
@@ -100,7 +132,7 @@ def searchsorted(
     side: Any = None,
     sorter: Any = None,
 ) -> Value:
-    """How many edges are <= (to the right: <) each entry, by halving: as many steps as the number of edges has bits."""
+    """The number of edges below each entry (right: below or equal), by bisection."""
     edges = int(sorted_sequence.shape[0])
     before = op.LessOrEqual if right or side == "right" else op.Less
     found = op.Cast(op.Less(self, self), to=TensorProto.INT64)  # zeros
@@ -115,20 +147,23 @@ def searchsorted(
 
 
 def _number(value: float, like: Value) -> Value:
-    """With all its digits; a number written into the graph as it is would be float32."""
+    """A constant with all its digits; a Python number would become float32."""
     return op.CastLike(op.Constant(value=numpy_helper.from_array(np.array(value, np.float64))), like)
 
 
-TABLE: dict[Any, Callable[..., Any]] = {
-    torch.ops.aten.clamp.default: clamp,
-    torch.ops.aten.clip.default: clamp,
-    torch.ops.aten.cumsum.default: cumsum,
-    torch.ops.aten.expm1.default: expm1,
-    torch.ops.aten.log1p.default: log1p,
-    torch.ops.aten.log_sigmoid.default: log_sigmoid,
-    torch.ops.aten.logsumexp.default: logsumexp,
-    torch.ops.aten.max.dim: top,
-    torch.ops.aten.searchsorted.Tensor: searchsorted,
-    torch.ops.aten.softplus.default: softplus,
-}
-"""What `torch.onnx.export` is to write for these operators."""
+def translation_table() -> dict[Any, Callable[..., Any]]:
+    """The formulas by torch operators, for `torch.onnx.export`."""
+    from torch import ops
+
+    return {
+        ops.aten.clamp.default: clamp,
+        ops.aten.clip.default: clamp,
+        ops.aten.cumsum.default: cumsum,
+        ops.aten.expm1.default: expm1,
+        ops.aten.log1p.default: log1p,
+        ops.aten.log_sigmoid.default: log_sigmoid,
+        ops.aten.logsumexp.default: logsumexp,
+        ops.aten.max.dim: top,
+        ops.aten.searchsorted.Tensor: searchsorted,
+        ops.aten.softplus.default: softplus,
+    }

@@ -1,11 +1,12 @@
-"""Whether an exported classifier answers like the one it was made from: label, confidence, none, several, log_probs.
+"""Compare the outputs of an exported classifier with those of the original.
 
-An output agrees if it is within `tolerance`: of the probabilities 1e-5 (1e-2 for a network in half precision), of
-log-probabilities as much times max(1, |log p|). Two programs may round a logit differently, and at three places a last
-digit decides: where two classes tie, where the confidence is the threshold, and on a step of a histogram or isotonic
-map. So a row may also lie between what the classifier says after logits, and then the log-probabilities that the map
-takes, are moved apart and together by a millionth of their size (2e-3 in half precision); they are counted as `edge`,
-and the largest difference among them, which no tolerance bounds, as a map may be as steep as it likes, is `at_edge`.
+Probabilities agree if they differ by at most `tolerance`, 1e-5 (1e-2 for a network in half precision),
+log-probabilities if they differ by at most `tolerance` times max(1, |log p|). Two programs may round a logit
+differently, and at three places the last digit matters: at a tie of two classes, at the threshold, and at a step of a
+histogram or isotonic calibrator. So a row also agrees if it lies between the outputs of the original for logits, and
+log-probabilities before calibration, that are perturbed up and down by a relative 1e-6 (2e-3 in half precision). Such
+rows are counted as `edge`; `at_edge` is the largest difference among them, which is not bounded by the tolerance, as a
+calibrator may be steep.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Bounds(NamedTuple):
-    """How far outputs may lie apart, by what share of its size a logit may, and by how much the probability may of
-    which the logit was made."""
+    """The tolerance of outputs, the relative rounding error of logits, and the absolute rounding error of probabilities
+    that logits were computed from."""
 
     tolerance: float
     rounding: float
@@ -45,8 +46,8 @@ class Bounds(NamedTuple):
 
 
 class Parity(NamedTuple):
-    """The rows compared, those of them at an edge, the largest difference of each output elsewhere, and the
-    tolerance; `at_edge` is the largest difference of any output at an edge, which the tolerance does not bound."""
+    """The result of a comparison: the number of rows, of those at an edge, the largest difference of each output
+    elsewhere, the tolerance, and the largest difference at an edge."""
 
     rows: int
     edge: int
@@ -58,12 +59,12 @@ class Parity(NamedTuple):
     at_edge: float = 0.0
 
     @classmethod
-    def of_none(cls, tolerance: float) -> Parity:
-        """Before any rows were compared."""
+    def empty(cls, tolerance: float) -> Parity:
+        """The result before any rows are compared."""
         return cls(rows=0, edge=0, confidence=0.0, none=0.0, several=0.0, log_probs=0.0, tolerance=tolerance)
 
     def joined(self, other: Parity) -> Parity:
-        """Of the rows of both."""
+        """The result for the rows of both."""
         largest = Parity._make(max(pair) for pair in zip(self, other, strict=True))
         return largest._replace(rows=self.rows + other.rows, edge=self.edge + other.edge)
 
@@ -75,14 +76,14 @@ class Parity(NamedTuple):
 def compare(
     found: tuple[Array, ...], scorer: Scorer, logits: Array, reject: float, bounds: Bounds, *, first: int = 0
 ) -> Parity:
-    """The exported outputs for rows whose logits (N, K) are these, against the scorer; an error where they disagree,
-    which counts the rows from `first`."""
-    wanted = [_answers(scorer, logits, reject, bounds, sign) for sign in (0, 1, -1)]
+    """Compare exported outputs with those of the scorer for the same logits (N, K); an error if they disagree, whose
+    message counts rows from `first`."""
+    expected = [_answers(scorer, logits, reject, bounds, sign) for sign in (0, 1, -1)]
     close, largest, at_edge = np.ones(len(logits), bool), {}, 0.0
-    for name, output, *answers in zip(OUTPUTS, found, *wanted, strict=True):
+    for name, output, *answers in zip(OUTPUTS, found, *expected, strict=True):
         agreement = _agreement(name, to_numpy(output), answers, bounds.tolerance)
         if not agreement.between.all():
-            raise ExportError(agreement.complaint(name, bounds.tolerance, first))
+            raise ExportError(agreement.message(name, bounds.tolerance, first))
         close &= agreement.close
         if name != "label":
             largest[name] = float(agreement.difference[agreement.close].max(initial=0.0))
@@ -91,19 +92,19 @@ def compare(
 
 
 def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign: int) -> tuple[Floats, ...]:
-    """What the scorer says of moved logits, through a map of moved log-probabilities."""
+    """The outputs of the scorer for perturbed logits and perturbed log-probabilities before calibration."""
     if sign:
         share = sign * bounds.rounding
-        logits = _moved_probs(logits, sign * bounds.probability) if bounds.probability else logits
-        map = None if scorer.map is None else _Moved(scorer.map, share)
-        scorer, logits = replace(scorer, map=map), _moved(logits, share, 1.0)
+        logits = _perturbed_probs(logits, sign * bounds.probability) if bounds.probability else logits
+        map = None if scorer.map is None else _Perturbed(scorer.map, share)
+        scorer, logits = replace(scorer, map=map), _perturbed(logits, share, 1.0)
     answers = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
     return tuple(to_numpy(answer).astype(np.float64) for answer in answers)
 
 
-class _Moved:
-    """A map of what rounding may have made of its log-probabilities. A map with steps takes probabilities, which near
-    one are known to a share of one, and not of their logarithm."""
+class _Perturbed:
+    """A calibrator applied to perturbed log-probabilities. One with steps acts on probabilities, whose rounding error
+    near one is relative to one and not to their logarithm."""
 
     elementwise: ClassVar[bool] = False
     order_preserving: ClassVar[bool] = False
@@ -112,53 +113,53 @@ class _Moved:
         self.map, self.share, self.least = map, share, 0.0 if map.order_preserving else 1.0
 
     def __call__(self, log_probs: Array) -> Array:
-        moved = _moved(log_probs, self.share, self.least)
-        return self.map(floating(moved, "log_probs")[1].clip(moved, None, 0.0))
+        perturbed = _perturbed(log_probs, self.share, self.least)
+        return self.map(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
 
 
-def _moved(values: Array, share: float, least: float) -> Array:
-    """The top of each row raised and the others lowered by a share of their size, which counts as at least `least`."""
+def _perturbed(values: Array, share: float, least: float) -> Array:
+    """The top of each row raised and the others lowered by a share of their magnitude, which is at least `least`."""
     values, ops = floating(values, "values")
     step = share * ops.clip(abs(values), least, 1e30)
     top, index = ops.top(values)
     return ops.put(values - step, index, top + ops.take(step, index))
 
 
-def _moved_probs(logits: Array, step: float) -> Array:
-    """The same for probabilities sigmoid(f), moved by a step and kept off 0 and 1 as `slova.sklearn.members` does."""
+def _perturbed_probs(logits: Array, step: float) -> Array:
+    """The same for probabilities sigmoid(f), perturbed by a step and clipped as in `slova.sklearn.members`."""
     logits, ops = floating(logits, "logits")
     probs = ops.exp(-ops.softplus(-logits))
     index = ops.top(logits)[1]
-    moved = ops.put(probs - step, index, ops.take(probs, index) + step)
-    moved = ops.clip(moved, EPSILON, 1 - EPSILON)
-    return ops.log(moved) - ops.log1p(-moved)
+    perturbed = ops.put(probs - step, index, ops.take(probs, index) + step)
+    perturbed = ops.clip(perturbed, EPSILON, 1 - EPSILON)
+    return ops.log(perturbed) - ops.log1p(-perturbed)
 
 
 class _Agreement(NamedTuple):
-    """Of each row: the difference, whether it is small, and whether it is small or due to the last digit (N,)."""
+    """Per row (N,): the difference, whether it is within the tolerance, and whether it is so or due to rounding."""
 
     difference: Floats
     close: Flags
     between: Flags
 
-    def complaint(self, name: str, tolerance: float, first: int) -> str:
+    def message(self, name: str, tolerance: float, first: int) -> str:
         row = int(np.argmax(np.where(self.between, -1.0, self.difference)))
-        by = f"differs by {self.difference[row]:.2g}, more than {tolerance:g}" if name != "label" else "is another"
+        by = f"differs by {self.difference[row]:.2g}, more than {tolerance:g}" if name != "label" else "differs"
         rows = f"in {(~self.between).sum()} of {len(self.between)} rows{f' from row {first} on' if first else ''}"
-        return f"the exported classifier does not answer like this one: {rows}, such as row {first + row}, {name} {by}"
+        return f"the exported classifier disagrees with the original: {rows}, such as row {first + row}, {name} {by}"
 
 
-def _agreement(name: str, found: NDArray[np.generic], wanted: list[Floats], tolerance: float) -> _Agreement:
-    if found.shape != wanted[0].shape:
-        raise ExportError(f"the exported {name} has the shape {found.shape}, wanted {wanted[0].shape}")
+def _agreement(name: str, found: NDArray[np.generic], expected: list[Floats], tolerance: float) -> _Agreement:
+    if found.shape != expected[0].shape:
+        raise ExportError(f"the exported {name} has the shape {found.shape}, expected {expected[0].shape}")
     if name == "label":
-        same = np.stack([found == labels for labels in wanted])
+        same = np.stack([found == labels for labels in expected])
         return _Agreement((~same[0]).astype(np.float64), same[0], np.asarray(same.any(axis=0)))
     values = found.astype(np.float64).reshape(len(found), -1)
-    plain, *moved = (answers.reshape(values.shape) for answers in wanted)
-    low, high = np.fmin.reduce([plain, *moved]), np.fmax.reduce([plain, *moved])
+    plain, *perturbed = (answers.reshape(values.shape) for answers in expected)
+    low, high = np.fmin.reduce([plain, *perturbed]), np.fmax.reduce([plain, *perturbed])
     scale = np.where(np.isfinite(plain), np.maximum(np.abs(plain), 1.0), 1.0)
-    with np.errstate(invalid="ignore"):  # infinities of the same sign are equal, and so are two that are no number
+    with np.errstate(invalid="ignore"):  # infinities of the same sign are equal, and so are two NaN
         equal = (values == plain) | (np.isnan(values) & np.isnan(plain))
         difference = np.where(equal, 0.0, np.nan_to_num(np.abs(values - plain) / scale, nan=np.inf, posinf=np.inf))
         between = (values >= low - tolerance * scale) & (values <= high + tolerance * scale)

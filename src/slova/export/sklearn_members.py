@@ -1,4 +1,4 @@
-"""Members that skl2onnx converts, each a graph from X (N, features), set side by side and followed by ours."""
+"""Members converted by skl2onnx, each to a graph from X (N, features), joined and followed by that of the scorer."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from onnx import GraphProto, ModelProto, TensorProto, compose, helper, numpy_hel
 from skl2onnx import to_onnx
 from torch import Tensor, nn
 
-from slova.export.file_metadata import ExportError
-from slova.export.network import Job, exported_network
-from slova.export.onnx_graph import Session
+from slova.export.file_metadata import ExportError, sentence
+from slova.export.job import Exported, Job
+from slova.export.network import exported_network
 from slova.export.onnx_operators import OPSET
+from slova.export.onnx_session import Session
 from slova.export.sklearn_model import thawed
-from slova.export.torch_program import Exported, quiet, sentence
+from slova.export.torch_program import quiet
 from slova.sklearn.members import Columns, Constant, Members
 
 __all__ = ["converted"]
 
-ANSWERS = "members_answer"
+SCORES = "member_scores"
 OPSETS = {"": OPSET, "ai.onnx.ml": 3}
 
 
 def converted(members: Members | Columns, log_odds: nn.Module, table: Tensor, job: Job) -> Exported:
-    """The members' graph, and then `log_odds`, head, map and threshold."""
-    answers = torch.rand(len(table), job.scorer.classes)
-    tail = onnx.load_from_string(exported_network(log_odds, ((answers,), {}), ["answers"], job).content)
-    head = _side_by_side(members, table)
+    """The graph of the members, followed by `log_odds`, head, calibrator and threshold."""
+    scores = torch.rand(len(table), job.scorer.classes)
+    tail = onnx.load_from_string(exported_network(log_odds, ((scores,), {}), ["scores"], job).content)
+    head = _joined(members, table)
     head.ir_version = tail.ir_version
-    content = compose.merge_models(head, tail, io_map=[(ANSWERS, "answers")]).SerializeToString()
+    content = compose.merge_models(head, tail, io_map=[(SCORES, "scores")]).SerializeToString()
     return Exported(content, Session(content))
 
 
-def _side_by_side(members: Members | Columns, table: Tensor) -> ModelProto:
-    """From X to one column of answers per class."""
+def _joined(members: Members | Columns, table: Tensor) -> ModelProto:
+    """A graph from X to one column of scores per class."""
     raw, rows = members.answer.method == "decision_function", table[:1].numpy()
     if isinstance(members, Columns):
         graphs = [_columns(_graph(thawed(members.model), rows, raw), pair=raw and members.classes == 2)]
@@ -44,38 +45,42 @@ def _side_by_side(members: Members | Columns, table: Tensor) -> ModelProto:
         graphs = [_last_column(_member(model, rows, raw)) for model in members.models]
     graphs = [compose.add_prefix_graph(graph, f"member_{k}/", rename_inputs=False) for k, graph in enumerate(graphs)]
     nodes = [node for graph in graphs for node in graph.node]
-    nodes.append(helper.make_node("Concat", [graph.output[0].name for graph in graphs], [ANSWERS], axis=1))
+    nodes.append(helper.make_node("Concat", [graph.output[0].name for graph in graphs], [SCORES], axis=1))
     weights = [weight for graph in graphs for weight in graph.initializer]
     X = helper.make_tensor_value_info("X", TensorProto.FLOAT, ["batch", table.shape[1]])
-    output = helper.make_tensor_value_info(ANSWERS, TensorProto.FLOAT, ["batch", None])
+    output = helper.make_tensor_value_info(SCORES, TensorProto.FLOAT, ["batch", None])
     imports = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     return helper.make_model(helper.make_graph(nodes, "members", [X], [output], weights), opset_imports=imports)
 
 
 def _member(model: Any, rows: np.ndarray, raw: bool) -> GraphProto:
-    """A constant answers alike whatever X is: its logit, or the probability of that."""
+    """The graph of a member; for a constant one its logit or its probability, whatever X is."""
     if not isinstance(model, Constant):
         return _graph(model, rows, raw)
     value = np.array([[model.logit if raw else 1 / (1 + np.exp(-model.logit))]], np.float32)
     nodes = [
         helper.make_node("ReduceSum", ["X", "axis"], ["sums"], keepdims=1),
-        helper.make_node("Mul", ["sums", "zero"], ["nothing"]),
-        helper.make_node("Add", ["nothing", "value"], ["answer"]),
+        helper.make_node("Mul", ["sums", "zero"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "value"], ["score"]),
     ]
     numbers = {"axis": np.array([1]), "zero": np.zeros((1, 1), np.float32), "value": value}
-    output = helper.make_tensor_value_info("answer", TensorProto.FLOAT, ["batch", 1])
+    output = helper.make_tensor_value_info("score", TensorProto.FLOAT, ["batch", 1])
     return helper.make_graph(nodes, "constant", [], [output], [_named(*entry) for entry in numbers.items()])
 
 
 def _graph(model: Any, rows: np.ndarray, raw: bool) -> GraphProto:
-    """What skl2onnx makes of a model: its last output are scores (`raw`) or probabilities, one column per class."""
+    """The graph of a model by skl2onnx. Its last output is scores (`raw`) or probabilities, one column per class."""
     final = model.steps[-1][1] if hasattr(model, "steps") else model
-    tried = [{"zipmap": False, "raw_scores": raw}, {"raw_scores": raw}, {"zipmap": False}]  # not all know all of them
+    tried = [
+        {"zipmap": False, "raw_scores": raw},
+        {"raw_scores": raw},
+        {"zipmap": False},
+    ]  # not every converter has all options
     for options in tried[: 2 if raw else 3]:
         try:
             with quiet():
                 graph: GraphProto = to_onnx(model, rows, target_opset=OPSETS, options={id(final): options}).graph
-        except Exception as error:  # an option or a model that it does not know, or cannot convert
+        except Exception as error:  # an unknown option or an unsupported model
             reason = error
             continue
         del graph.output[:-1]
@@ -84,7 +89,7 @@ def _graph(model: Any, rows: np.ndarray, raw: bool) -> GraphProto:
 
 
 def _last_column(graph: GraphProto) -> GraphProto:
-    """The answer for "it is this class", the last column, as (N, 1)."""
+    """The score of the positive class, the last column, as (N, 1)."""
     graph.initializer.append(_named("last_one", np.array([-1])))
     return _followed(
         graph, [helper.make_node("Gather", [graph.output[0].name, "last_one"], ["column"], axis=1)], "column"
@@ -92,7 +97,7 @@ def _last_column(graph: GraphProto) -> GraphProto:
 
 
 def _columns(graph: GraphProto, *, pair: bool) -> GraphProto:
-    """All columns; of two classes with one score f, (-f, f)."""
+    """All columns; for two classes with a single score f, (-f, f)."""
     if not pair:
         return graph
     graph = _last_column(graph)

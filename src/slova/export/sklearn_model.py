@@ -1,11 +1,10 @@
-"""A `SlovaClassifier` as one file: its members, then the same head, map and threshold as for a network; X (N, F).
+"""Export a `SlovaClassifier`: its members, followed by head, calibrator and threshold as for a network; X (N, F).
 
-Linear members (logistic regression, linear SVM, SGD, ridge, ...) become one matrix product in float64, by torch alone,
-and can be a .pt2 file too. All others are converted by skl2onnx, whose conversions are wrong in known cases (isotonic
-`CalibratedClassifierCV`, the decision function of a prefit `SVC(probability=True)`) without saying so: the comparison
-finds them. The graph takes X in float32; what a model would decide by a further digit of X, no graph can. Converted
-members that answer with probabilities do so in float32, which near one knows 1 - p to 1e-7: what follows from moving
-them by that much agrees, too.
+Linear members (logistic regression, linear SVM, SGD, ridge, ...) become one matrix product in float64, which needs
+torch only and can be written as .pt2 as well. Other members are converted by skl2onnx. Some of its conversions are
+silently wrong (isotonic `CalibratedClassifierCV`, the decision function of a prefit `SVC(probability=True)`); the
+comparison finds them. The graph takes X in float32, so it cannot agree where a model depends on further digits of X.
+Converted probabilities are float32, which near one resolves 1 - p to 1e-7 only; differences due to that are tolerated.
 """
 
 from __future__ import annotations
@@ -20,18 +19,19 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from slova.export.example_inputs import AT_A_TIME, ROWS
+from slova.export.example_inputs import BATCH, ROWS
 from slova.export.file_metadata import ExportError
-from slova.export.network import Job, check_and_write, exported_network
+from slova.export.job import Job, check_and_write
+from slova.export.network import exported_network
 from slova.export.parity import Bounds, Parity
 from slova.sklearn import SlovaClassifier
 from slova.sklearn.members import Columns, Constant, Members
 
-__all__ = ["Linear", "LogOdds", "export_table", "thawed"]
+__all__ = ["Linear", "LogOdds", "export_sklearn", "unfrozen"]
 
 
-def export_table(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance: float | None) -> Parity:
-    """What `SlovaClassifier.export` does; without X on random rows from a normal distribution."""
+def export_sklearn(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance: float | None) -> Parity:
+    """See `SlovaClassifier.export`. Without X, normally distributed rows are compared."""
     check_is_fitted(model, "scorer_")
     job = Job(Path(path), model.scorer_, [str(name) for name in model.classes_], float(model.reject_threshold or 0.0))
     X = np.random.default_rng(0).normal(size=(ROWS, model.n_features_in_)) if X is None else X
@@ -39,9 +39,9 @@ def export_table(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance:
     logits = torch.as_tensor(model.members_.logits(X))
     rounding = 2.0**-22 if model.members_.answer.method == "predict_proba" else 0.0
     bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding)
-    pieces = [slice(first, first + AT_A_TIME) for first in range(0, len(table), AT_A_TIME)]
-    stream = (({"X": table[piece]}, logits[piece]) for piece in pieces)
-    return check_and_write(_exported(model.members_, table[:AT_A_TIME], job), stream, job, bounds)
+    batches = [slice(first, first + BATCH) for first in range(0, len(table), BATCH)]
+    stream = (({"X": table[rows]}, logits[rows]) for rows in batches)
+    return check_and_write(_exported(model.members_, table[:BATCH], job), stream, job, bounds)
 
 
 def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
@@ -60,7 +60,7 @@ def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
 
 
 class Linear(nn.Module):
-    """All linear members at once; float64, as scikit-learn computes."""
+    """All linear members as one layer, in float64 as in scikit-learn."""
 
     coefficients: Tensor
     intercepts: Tensor
@@ -75,8 +75,8 @@ class Linear(nn.Module):
 
 
 class LogOdds(nn.Module):
-    """What converted members answer (N, K), as logits: the log-odds of probabilities, `epsilon` away from 0 and 1, and
-    of a single column f of two classes (-f, f). See `slova.sklearn.members`."""
+    """The scores of converted members (N, K) as logits: decision functions as they are, probabilities as log-odds,
+    clipped to [epsilon, 1 - epsilon] as in `slova.sklearn.members`."""
 
     def __init__(self, epsilon: float | None) -> None:
         super().__init__()
@@ -89,16 +89,16 @@ class LogOdds(nn.Module):
         model = members.model if isinstance(members, Columns) else _trained(members)[0]
         return cls(float(np.finfo(np.asarray(model.predict_proba(rows[:1])).dtype).eps))
 
-    def forward(self, answers: Tensor) -> Tensor:
+    def forward(self, scores: Tensor) -> Tensor:
         if self.epsilon is not None:
-            probs = answers.double().clip(self.epsilon, 1 - self.epsilon)
-            answers = torch.log(probs) - torch.log1p(-probs)
-        return answers.float()
+            probs = scores.double().clip(self.epsilon, 1 - self.epsilon)
+            scores = torch.log(probs) - torch.log1p(-probs)
+        return scores.float()
 
 
 def _linear(members: Members | Columns, features: int) -> Linear | None:
-    """The members as one linear layer, if that is what they are."""
-    models = [thawed(members.model)] if isinstance(members, Columns) else members.models
+    """The members as one linear layer, None if they are not linear."""
+    models = [unfrozen(members.model)] if isinstance(members, Columns) else members.models
     if members.answer.method != "decision_function" or not all(_is_linear(model) for model in models):
         return None
     parts = [_coefficients(model, features) for model in models]
@@ -120,9 +120,9 @@ def _coefficients(model: Any, features: int) -> tuple[np.ndarray, np.ndarray]:
     return np.atleast_2d(coefficients), np.broadcast_to(model.intercept_, len(np.atleast_2d(coefficients)))
 
 
-def thawed(model: Any) -> Any:
-    """What a FrozenEstimator holds."""
-    return thawed(model.estimator) if isinstance(model, FrozenEstimator) else model
+def unfrozen(model: Any) -> Any:
+    """The estimator inside a FrozenEstimator."""
+    return unfrozen(model.estimator) if isinstance(model, FrozenEstimator) else model
 
 
 def _trained(members: Members) -> list[Any]:
@@ -130,8 +130,8 @@ def _trained(members: Members) -> list[Any]:
 
 
 def _numbers(X: Any) -> Tensor:
-    """The table as the graph takes it: float32."""
+    """The table in float32, the input type of the graph."""
     try:
         return torch.as_tensor(np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32))
     except (TypeError, ValueError) as error:
-        raise ExportError(f"an exported classifier takes a table of numbers: {error}") from error
+        raise ExportError(f"an exported classifier takes a numeric table: {error}") from error

@@ -8,30 +8,24 @@ import io
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from slova._batches import Batch, logits_of
-from slova.export.file_metadata import PROGRAM, ExportError, Metadata
+from slova.export.file_metadata import PROGRAM, ExportError, Metadata, sentence
+from slova.export.job import Exported
 from slova.scorer import Scorer
 
-__all__ = ["Answers", "Exported", "archived", "input_names", "quiet", "sentence", "shapes", "traced"]
-
-
-class Exported(NamedTuple):
-    """The content of a file, and what it answers, read back from that content, to inputs by their names."""
-
-    content: bytes
-    answer: Callable[[dict[str, Tensor]], tuple[Any, ...]]
+__all__ = ["Answers", "archived", "input_names", "quiet", "shapes", "traced"]
 
 
 class Answers(nn.Module):
-    """The five outputs of an exported classifier: what `Scorer.predict` says, and the log-probabilities of all
-    classes. The last inputs are those that the network takes by these names."""
+    """The five outputs of an exported classifier: those of `Scorer.predict`, and the log-probabilities of all classes.
+    `names` are the keyword arguments of the network, which are the last inputs."""
 
     def __init__(self, network: nn.Module, scorer: Scorer, reject: float, names: Sequence[str] = ()) -> None:
         super().__init__()
@@ -45,36 +39,36 @@ class Answers(nn.Module):
 
 
 def traced(answers: Answers, inputs: tuple[Any, ...]) -> ExportedProgram:
-    """The program for any number of rows."""
+    """The program, for any number of rows."""
     try:
         with quiet():
             return torch.export.export(answers, inputs, dynamic_shapes=shapes(inputs), strict=False)
-    except Exception as error:  # whatever the network's code meets while it is traced
+    except Exception as error:  # any error of the network's code
         raise ExportError(f"torch.export cannot trace the network: {sentence(error)}") from error
 
 
 def archived(program: ExportedProgram, names: list[str], metadata: Metadata) -> Exported:
-    """As an archive for `torch.export.load`, whose weights want no gradients; the rows it was traced with, and where
-    the code lay on the disk, are nobody's business and stay out of it."""
+    """An archive for `torch.export.load`. Its weights require no gradients, and it contains neither the rows it was
+    traced with nor paths of source files."""
     buffer = io.BytesIO()
     program.example_inputs = None
     for name, weight in program.named_parameters():
-        program.state_dict[name] = nn.Parameter(weight.detach(), requires_grad=False)  # the network keeps its own
+        program.state_dict[name] = nn.Parameter(weight.detach(), requires_grad=False)  # the network is not changed
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)
     with quiet():
         torch.export.save(program, buffer, extra_files={PROGRAM: json.dumps(metadata.lines)})
         module = torch.export.load(io.BytesIO(buffer.getvalue())).module()
 
-    def answer(inputs: dict[str, Tensor]) -> tuple[Any, ...]:
+    def answer(inputs: dict[str, Any]) -> tuple[Any, ...]:
         with torch.no_grad():
-            return tuple(module(*(inputs[name] for name in names)))
+            return tuple(module(*(torch.as_tensor(inputs[name]) for name in names)))
 
     return Exported(buffer.getvalue(), answer)
 
 
 def input_names(network: nn.Module, batch: Batch) -> list[str]:
-    """What the network itself calls its inputs. `*inputs` have no names: one is "input", several are counted."""
+    """The names of the parameters of the network. Of `*inputs` a single one is called "input", several are numbered."""
     parameters = inspect.signature(network.forward).parameters.values()
     own = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     more = [f"input_{i}" for i in range(len(own), len(batch[0]))]
@@ -83,20 +77,13 @@ def input_names(network: nn.Module, batch: Batch) -> list[str]:
 
 
 def shapes(inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """The first axis of each input is the batch, of any length."""
+    """The first axis of each input is the batch, of dynamic size."""
     return {"inputs": tuple({0: torch.export.Dim("batch")} for _ in inputs)}
-
-
-def sentence(error: Exception) -> str:
-    """The innermost reason; exporters wrap it in pages of advice."""
-    while error.__cause__ is not None and isinstance(error.__cause__, Exception):
-        error = error.__cause__
-    return " ".join(str(error).split())[:400]
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Exporters warn of what packages are not installed and which of their own functions are old."""
+    """Suppress warnings of exporters about missing packages and about deprecated functions of their own."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

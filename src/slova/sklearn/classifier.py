@@ -145,9 +145,9 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It is compared with this classifier on X, or on random rows, and written only if every answer is within
         `tolerance` (`slova.export.Parity`, which is given back). Linear members need torch, others skl2onnx, too.
         """
-        from slova.export.sklearn_model import export_table
+        from slova.export.sklearn_model import export_sklearn
 
-        return export_table(self, path, X, tolerance=tolerance)
+        return export_sklearn(self, path, X, tolerance=tolerance)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,180 @@
+"""An ONNX graph under construction. Its nodes behave like arrays, but record operators instead of computing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from slova._backend import Array, to_numpy
+from slova.export.onnx_operators import OPSET
+
+__all__ = ["Graph", "Node"]
+
+IR_VERSION = 8  # the first with opset 18
+TRUTH = ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or")
+REDUCTIONS = ("ArgMax", "ReduceMax", "ReduceProd", "ReduceSum")
+
+
+class Graph:
+    """The nodes recorded so far. Operators are attributes: `graph.Add(left, right)` records a node, or finds an equal
+    one. `backend` has the primitives of `slova._backend`."""
+
+    def __init__(self, backend: Callable[[Graph], Any]) -> None:
+        self.backend = backend(self)
+        self.nodes: list[NodeProto] = []
+        self.known: dict[Any, Node] = {}
+        self.constants: dict[str, TensorProto] = {}
+
+    def __getattr__(self, operator: str) -> Any:
+        def add(*inputs: Any, **attributes: Any) -> Node:
+            if operator == "Constant":
+                return self.constant(_constant_value(**attributes))
+            return self.node(operator, [self.as_node(value) for value in inputs], attributes)
+
+        return add
+
+    def node(self, operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) -> Node:
+        if operator == "CastLike" and inputs[0].value is not None:
+            return self.constant(inputs[0].value, inputs[1].dtype)
+        key = operator, tuple(value.name for value in inputs), str(attributes)
+        if key not in self.known:
+            name = f"{operator}_{len(self.nodes)}"
+            self.nodes.append(helper.make_node(operator, [value.name for value in inputs], [name], **attributes))
+            dtype, shape = _dtype(operator, inputs, attributes), _shape(operator, inputs, attributes)
+            self.known[key] = Node(self, name, dtype, shape)
+        return self.known[key]
+
+    def constant(self, value: Any, dtype: int | None = None) -> Node:
+        array = np.asarray(value)
+        array = array if dtype is None else array.astype(helper.tensor_dtype_to_np_dtype(dtype))
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self.known:
+            name = f"constant_{len(self.constants)}"
+            self.constants[name] = numpy_helper.from_array(array, name)
+            self.known[key] = Node(self, name, self.constants[name].data_type, array.shape, array)
+        return self.known[key]
+
+    def as_node(self, value: Any) -> Node:
+        return value if isinstance(value, Node) else self.constant(value)
+
+    def model(self, logits: Node, outputs: dict[str, Node], lines: dict[str, str]) -> Any:
+        nodes = [helper.make_node("Identity", [value.name], [name]) for name, value in outputs.items()]
+        described = [helper.make_tensor_value_info(name, value.dtype, value.shape) for name, value in outputs.items()]
+        inputs = [helper.make_tensor_value_info(logits.name, logits.dtype, logits.shape)]
+        graph = helper.make_graph([*self.nodes, *nodes], "slova", inputs, described, list(self.constants.values()))
+        imports = [helper.make_opsetid("", OPSET)]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="slova")
+        helper.set_model_props(model, lines)
+        return model
+
+
+def _binary(operator: str, *, swapped: bool = False) -> Callable[[Node, Any], Node]:
+    def method(self: Node, other: Any) -> Node:
+        other = other if isinstance(other, Node) else self.graph.constant(to_numpy(other), self.dtype)
+        return self.graph.node(operator, [other, self] if swapped else [self, other], {})
+
+    return method
+
+
+class Node:
+    """A value of the graph, with the operators of an array; the class axis is the last one."""
+
+    device = SimpleNamespace(type="onnx")  # not on the host, so that batches are not split
+    requires_grad = False
+
+    def __init__(self, graph: Graph, name: str, dtype: int, shape: tuple[Any, ...], value: Array | None = None) -> None:
+        self.graph, self.name, self.dtype, self.shape, self.value = graph, name, dtype, shape, value
+
+    @property
+    def backend(self) -> Any:
+        return self.graph.backend
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise TypeError("a node of an ONNX graph has no values")
+
+    def __getitem__(self, key: Any) -> Node:
+        if isinstance(key, tuple) and key == (Ellipsis, None):
+            return self._record("Unsqueeze", np.array([-1]))
+        if isinstance(key, tuple) and len(key) == 2 and key[0] is Ellipsis:
+            return self._record("Gather", np.array(key[1]), axis=-1)
+        if isinstance(key, int | Node):
+            return self._record("Gather", key if isinstance(key, Node) else np.array(key), axis=0)
+        raise TypeError(f"an ONNX graph has no index {key!r}")
+
+    def sum(self, axis: int) -> Node:
+        return self._record("ReduceSum", np.array([axis]), keepdims=0)
+
+    def prod(self, axis: int) -> Node:
+        return self._record("ReduceProd", np.array([axis]), keepdims=0)
+
+    def _record(self, operator: str, *others: Any, **attributes: Any) -> Node:
+        return self.graph.node(operator, [self, *map(self.graph.as_node, others)], attributes)
+
+    def __neg__(self) -> Node:
+        return self._record("Neg")
+
+    def __abs__(self) -> Node:
+        return self._record("Abs")
+
+    __hash__ = object.__hash__
+    __add__ = __radd__ = _binary("Add")
+    __mul__ = __rmul__ = _binary("Mul")
+    __sub__, __rsub__ = _binary("Sub"), _binary("Sub", swapped=True)
+    __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", swapped=True)
+    __lt__, __le__ = _binary("Less"), _binary("LessOrEqual")
+    __gt__, __ge__ = _binary("Greater"), _binary("GreaterOrEqual")
+    __eq__ = _binary("Equal")  # type: ignore[assignment]
+
+
+def _constant_value(
+    value: TensorProto | None = None, value_int: int | None = None, value_ints: Sequence[int] | None = None
+) -> np.ndarray:
+    if value is not None:
+        return np.asarray(numpy_helper.to_array(value))
+    return np.array(value_int if value_ints is None else value_ints, np.int64)
+
+
+def _dtype(operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) -> int:
+    if operator in TRUTH:
+        return int(TensorProto.BOOL)
+    if operator in ("ArgMax", "Shape"):
+        return int(TensorProto.INT64)
+    if operator == "Cast":
+        return int(attributes["to"])
+    return inputs[1 if operator in ("CastLike", "Where") else 0].dtype
+
+
+def _shape(operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) -> tuple[Any, ...]:
+    shape = inputs[0].shape
+    if operator in REDUCTIONS:
+        return (*shape[:-1], 1) if attributes.get("keepdims", 1) else shape[:-1]
+    if operator == "Squeeze":
+        return shape[:-1]
+    if operator == "Unsqueeze":
+        return (*shape, 1)
+    if operator == "Gather":
+        return (*inputs[1].shape, *shape[1:]) if not attributes.get("axis") else shape[:-1]
+    if operator in ("CastLike", "CumSum", "ScatterElements"):
+        return shape
+    if operator == "GatherElements":
+        return inputs[1].shape
+    if operator == "Shape":
+        return (len(shape),)
+    return _broadcast([value.shape for value in inputs])
+
+
+def _broadcast(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    length = max(map(len, shapes))
+    padded = [(1,) * (length - len(shape)) + shape for shape in shapes]
+    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True))

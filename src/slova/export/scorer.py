@@ -1,0 +1,72 @@
+"""Export a scorer: a graph from logits (N, K) to predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from slova._backend import Array, to_numpy
+from slova.export.file_metadata import ExportError
+from slova.export.job import NO_ROWS, Exported, Job, check_and_write
+from slova.export.parity import Bounds, Parity
+from slova.scorer import Scorer
+
+__all__ = ["export_scorer", "random_logits"]
+
+ROWS, BATCH = 64, 256
+
+
+def export_scorer(
+    scorer: Scorer,
+    path: str | Path,
+    logits: Array | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    reject: float = 0.0,
+    tolerance: float | None = None,
+) -> Parity:
+    """Write the scorer to an .onnx or .pt2 file, compared with it on these logits (N, K), or on random ones."""
+    job, bounds = Job(Path(path), scorer, names, reject), Bounds.of(half=False, tolerance=tolerance)
+    rows = random_logits(scorer.classes) if logits is None else np.asarray(to_numpy(logits), np.float32)
+    if not len(rows):
+        raise ExportError(NO_ROWS)
+    scorer.predict(rows[:1])  # raises early if the shapes do not match
+    batches = (rows[first : first + BATCH] for first in range(0, len(rows), BATCH))
+    return check_and_write(_exported(job, rows), (({"logits": batch}, batch) for batch in batches), job, bounds)
+
+
+def _exported(job: Job, rows: Array) -> Exported:
+    """Directly as a graph. A .pt2 file, and a custom head or calibrator that needs torch, are traced by torch."""
+    if job.path.suffix == ".onnx":
+        try:
+            from slova.export.onnx_operators import OPSET
+            from slova.export.onnx_session import Session
+            from slova.export.scorer_graph import scorer_graph
+        except ImportError as error:
+            raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
+        try:
+            content = scorer_graph(job.scorer, job.reject, job.metadata(OPSET))
+        except (AttributeError, TypeError):
+            pass
+        else:
+            return Exported(content, Session(content))
+    import torch
+
+    from slova.export.network import exported_network
+
+    example = torch.as_tensor(rows[:BATCH] if len(rows) > 1 else np.repeat(rows, 2, axis=0))
+    return exported_network(torch.nn.Identity(), ((example,), {}), ["logits"], job)
+
+
+def random_logits(classes: int) -> Array:
+    """Rows of every kind: one class fits, several, none. Every other row has logits as of a trained one-vs-all network,
+    where each class is rare; the others are increasingly confident, up to logits of 1e4."""
+    generator = np.random.default_rng(0)
+    logits = 1.5 * generator.normal(size=(ROWS, classes)) - 3 - math.log(classes)
+    logits[np.arange(ROWS), np.arange(ROWS) % classes] += (8 + math.log(classes)) * generator.uniform(size=ROWS)
+    logits[::8, 0] += 8 + math.log(classes)
+    logits[1::2] *= np.logspace(0, 3.3, ROWS // 2)[:, None]
+    return logits.astype(np.float32)

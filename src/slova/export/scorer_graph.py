@@ -1,0 +1,101 @@
+"""A scorer as an ONNX graph, by running its own code on the nodes of a graph; no torch is needed.
+
+`_Onnx` is a backend like those of numpy and torch in `slova._backend`. Every head and calibrator that is made of the
+primitives of the backend can be exported, and the graph cannot drift from `Scorer.predict`. There is no second list of
+heads or calibrators here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from slova._backend import to_numpy
+from slova.export import onnx_operators as formulas
+from slova.export.file_metadata import OUTPUTS, Metadata
+from slova.export.onnx_operators import record
+from slova.export.onnx_tracing import Graph, Node
+from slova.scorer import Scorer
+
+__all__ = ["scorer_graph"]
+
+
+def scorer_graph(scorer: Scorer, reject: float, metadata: Metadata) -> bytes:
+    """The content of an .onnx file with the input logits (batch, K) and the five outputs."""
+    graph = Graph(_Onnx)
+    logits = Node(graph, "logits", TensorProto.FLOAT, ("batch", scorer.classes))
+    with record(graph):
+        found = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
+    return graph.model(logits, dict(zip(OUTPUTS, found, strict=True)), metadata.lines).SerializeToString()
+
+
+class _Onnx:
+    """The primitives of `slova._backend` for nodes of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def floating(self, array: Node) -> Node:
+        if array.dtype not in (TensorProto.FLOAT, TensorProto.DOUBLE):
+            raise TypeError
+        return array
+
+    def like(self, values: Any, array: Node) -> Node:
+        return self.graph.CastLike(values if isinstance(values, Node) else to_numpy(values), array)
+
+    def minus(self, left: Node, right: Node) -> Node:
+        equal = self.graph.And(self.graph.IsInf(right), self.graph.Equal(left, right))
+        return self.where(equal, 0.0, left - right)
+
+    def logsumexp(self, array: Node) -> Node:
+        return formulas.logsumexp(array, -1)
+
+    def log1mexp(self, array: Node) -> Node:
+        near, far = self.log(-formulas.expm1(array)), formulas.log1p(-self.exp(array))
+        return self.where(array > -np.log(2), near, far)
+
+    def top(self, array: Node) -> tuple[Node, Node]:
+        return formulas.top(array, -1, keepdim=True)
+
+    def take(self, array: Node, index: Node) -> Node:
+        return self.graph.GatherElements(array, index, axis=-1)
+
+    def put(self, array: Node, index: Node, values: Node) -> Node:
+        return self.graph.ScatterElements(array, index, values, axis=-1)
+
+    def drop(self, array: Node, index: Node) -> Node:
+        return self.put(array, index, self.full(self.take(array, index), 0.0))
+
+    def where(self, condition: Node, left: Any, right: Any) -> Node:
+        like = left if isinstance(left, Node) else right
+        left, right = (each if isinstance(each, Node) else self.like(each, like) for each in (left, right))
+        return self.graph.Where(condition, left, right)
+
+    def clip(self, array: Node, low: float | None, high: float | None) -> Node:
+        return formulas.clamp(array, low, high)
+
+    def softplus(self, array: Node) -> Node:
+        return formulas.softplus(array)
+
+    def log1p(self, array: Node) -> Node:
+        return formulas.log1p(array)
+
+    def exp(self, array: Node) -> Node:
+        return self.graph.Exp(array)
+
+    def log(self, array: Node) -> Node:
+        return self.graph.Log(array)
+
+    def cumsum_before(self, array: Node) -> Node:
+        wide = self.graph.Cast(array, to=TensorProto.DOUBLE)
+        return self.like(self.graph.CumSum(wide, np.array(-1), exclusive=1), array)
+
+    def full(self, array: Node, value: float) -> Node:
+        node = self.graph.Expand(self.like(value, array), self.graph.Shape(array))
+        node.shape = array.shape
+        return node
+
+    def locate(self, edges: Node, array: Node) -> Node:
+        return formulas.searchsorted(edges, array, right=True)
