@@ -51,9 +51,9 @@ def test_logits_become_one_page(folder):
         (["nan.npz"], "nan.npz has NaN in"),
         (["good.npz", "--ood", "wide.npy"], "wide.npy has 5 logits per row, expected 3, one per class"),
         (["good.npz", "--model", "good.npz"], "good.npz is not a slova file"),
-        (["good.npz", "--model", "model.slova", "--head", "ova"], "--head belongs to logits without a --model"),
+        (["good.npz", "--model", "model.slova", "--head", "ova"], "--head has no effect with --model"),
         ([], "Missing argument 'LOGITS'"),
-        (["good.npz", "-o", "good.npz"], "good.npz is also an input, and would be replaced"),
+        (["good.npz", "-o", "good.npz"], "good.npz is also an input and would be replaced"),
         (["good.npz", "-o", "no/such/page.html"], "no/such/page.html cannot be written: there is no folder no/such"),
     ],
 )

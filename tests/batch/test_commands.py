@@ -176,12 +176,12 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("score {rows} --model {map} --engine local", "an --engine writes a folder of parquet files: name it with -o"),
+        ("score {rows} --model {map} --engine local", "--engine writes a folder of parquet files: give it with -o"),
         ("score {rows} --model {map} -o out --workers 2", "--workers requires --engine"),
         ("score {rows}/0.parquet --model {map} -o out.csv --overwrite", "--overwrite requires --engine"),
         ("metrics {rows}/0.parquet --workers 2", "--workers requires --engine"),
         ("fit {rows}/0.parquet -o m.slova --workers 2", "--workers requires --engine"),
-        ("fit {rows} -o m.slova --engine local --calibration beta", "--engine is for exponential calibration"),
+        ("fit {rows} -o m.slova --engine local --calibration beta", "--engine supports exponential calibration only"),
         ("fit {rows} -o m.slova --engine local --stream", "leave out --stream"),
         ("fit {rows} -o m.slova --engine local --rescale", "--rescale needs all rows in memory"),
         ("fit {rows} -o m.slova --engine local --labels l.npy", "with --engine, labels must be in the same files"),

@@ -176,7 +176,7 @@ def test_a_graph_of_somebody_else_is_refused(tmp_path, graph):
         (None, "cannot be read: No such file or directory"),
         (b" \n", "is empty"),
         (b"\xff\xfe", "is not UTF-8"),
-        (b"two words", "the token has spaces, or characters that no HTTP header can carry"),
+        (b"two words", "the token must be printable ASCII without spaces"),
     ],
 )  # fmt: skip
 def test_a_bad_token_file_is_refused(saved, tmp_path, content, sentence):
@@ -207,8 +207,8 @@ def test_a_scorer_needs_no_onnx_runtime_and_no_torch(saved):
     ("host", "token", "warned"),
     [("127.0.0.1", None, False), ("::1", None, False), ("0.0.0.0", None, True), ("0.0.0.0", "s3cret", False)],
 )
-def test_whoever_serves_the_world_without_a_token_is_warned(capsys, host, token, warned):
+def test_serving_other_hosts_without_a_token_is_warned_about(capsys, host, token, warned):
     announce("map", host, 8000, token)
     content = capsys.readouterr().err
-    assert content.startswith(f"slova: warning: whoever reaches {host} is answered") == warned
-    assert f"serving map on http://{'[::1]' if host == '::1' else host}:8000, Ctrl+C" in content
+    assert content.startswith(f"slova: warning: everybody who can reach {host} can use the model") == warned
+    assert f"serving map on http://{'[::1]' if host == '::1' else host}:8000, press Ctrl+C" in content

@@ -1,4 +1,4 @@
-"""`slova export`: a scorer file as an ONNX graph or a torch program."""
+"""`slova export`: write a scorer as an ONNX graph or a torch program."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["export"]
 @click.argument("model", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="The file to write: .onnx, or .pt2 for torch.export.")
 @thresholds
-@click.option("--names", help="Of the classes, separated by commas.  [a saved classifier's]")
+@click.option("--names", help="Names of the classes, separated by commas.  [those of a saved classifier]")
 @as_json
 def export(model: Path, output: Path, names: str | None, as_json: bool, **thresholds: float | None) -> None:
     """Write MODEL, a scorer file, as a graph from logits to label, confidence, P(none), P(several) and log_probs.
 
-    Of a saved classifier its head, calibrator, threshold and names are taken; its network is code, so export it in
-    Python: Classifier.export.
+    For a saved classifier, its head, calibrator, threshold and names are exported. Export its network in Python, with
+    Classifier.export.
 
     Example: slova export model.slova -o model.onnx --risk 0.05
     """
     check_output(output, model)
     saved = load(model)
     reject = threshold(saved, thresholds)
-    called = saved.names if names is None else names.split(",")
+    class_names = saved.names if names is None else names.split(",")
     try:
-        parity = saved.scorer.export(output, names=called, reject=reject)
+        parity = saved.scorer.export(output, names=class_names, reject=reject)
     except ImportError as error:
         raise click.ClickException(
-            'an export needs PyTorch: pip install "slova[torch,onnx]"' if error.name == "torch" else str(error)
+            'this export needs PyTorch: pip install "slova[torch,onnx]"' if error.name == "torch" else str(error)
         ) from None
     if as_json:
         print_json({"output": str(output), "reject": reject, **parity._asdict()})

@@ -1,4 +1,4 @@
-"""Scorer files for commands: what cannot be used is said in a sentence, before any work is done."""
+"""Load scorer files and check output files before a command starts its work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_output", "load", "scorer_or_none", "threshold"]
 
 
 def load(path: Path) -> Saved:
-    """A scorer, with the threshold and the names of a saved classifier."""
+    """A scorer, with threshold and names if it is that of a saved classifier."""
     try:
         return load_saved(path)
     except OSError as error:
@@ -26,22 +26,22 @@ def load(path: Path) -> Saved:
 def scorer_or_none(model: Path | None, head: str | None) -> Scorer | None:
     """The scorer of --model, or None for logits whose head is --head."""
     if model is not None and head is not None:
-        raise click.UsageError("--head belongs to logits without a --model, which has a head of its own")
+        raise click.UsageError("--head has no effect with --model, which has its own head")
     return None if model is None else load(model).scorer
 
 
-def threshold(saved: Saved, asked: Mapping[str, float | None]) -> float:
-    """By --reject, --risk or --coverage, at most one of them; by the file if none is given."""
-    given = {name: value for name, value in asked.items() if value is not None}
+def threshold(saved: Saved, options: Mapping[str, float | None]) -> float:
+    """The threshold by --reject, --risk or --coverage, at most one of them; by default that of the file."""
+    given = {name: value for name, value in options.items() if value is not None}
     if len(given) > 1:
-        raise click.UsageError(f"wanted one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
+        raise click.UsageError(f"give at most one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
     if "risk" in given or "coverage" in given:
         return float(saved.scorer.threshold(**given))
     return given.get("reject", saved.reject)
 
 
 def check_output(output: Path, *inputs: Path | None) -> None:
-    """The output goes to a folder that can be written to, and does not replace an input."""
+    """The output must be in a writable folder and must not replace an input."""
     if str(output) == "-":
         return
     if not output.parent.is_dir():
@@ -52,4 +52,4 @@ def check_output(output: Path, *inputs: Path | None) -> None:
         raise TableError(f"{output} cannot be written: its folder is read-only")
     for path in inputs:
         if path is not None and output.exists() and path.exists() and output.samefile(path):
-            raise TableError(f"{output} is also an input, and would be replaced")
+            raise TableError(f"{output} is also an input and would be replaced")

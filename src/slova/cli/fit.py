@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
+from inspect import signature
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ from slova.scorer import HEADS, Scorer
 __all__ = ["fit"]
 
 FITS: dict[str, Callable[..., Any]] = {
-    name: CALIBRATORS[name].fit for name in ("exponential", "temperature", "isotonic", "beta", "histogram")
+    name: calibrator.fit for name, calibrator in CALIBRATORS.items() if calibrator.takes == "log_probs"
 }
+PARAMETERS = {"pairs": "which"}  # options whose parameter of `fit` has another name
 
 
 @click.command()
@@ -73,8 +75,8 @@ def fit(
 
     Example: slova fit val.npz -o model.slova
     """
-    asked = {"pairs": pairs, "at_most_one": at_most_one or None}
-    given = {name: value for name, value in asked.items() if value is not None}
+    options = {"pairs": pairs, "at_most_one": at_most_one or None}
+    given = {name: value for name, value in options.items() if value is not None}
     _check_calibration(calibration, given)
     _check_streaming(calibration, rescale=rescale, stream=stream, engine=engine, workers=workers)
     check_output(output, logits, labels)
@@ -89,29 +91,30 @@ def fit(
 
 
 def _check_calibration(calibration: str, given: Mapping[str, Any]) -> None:
-    """An option that would have no effect is an error."""
-    if calibration != "exponential" and "at_most_one" in given:
-        raise click.UsageError(f"--at-most-one belongs to exponential calibration, got --calibration {calibration}")
-    if calibration in ("temperature", "none") and "pairs" in given:
-        raise click.UsageError(f"--pairs has no meaning for --calibration {calibration}")
+    """Options without effect are errors."""
+    known = () if calibration == "none" else signature(FITS[calibration]).parameters
+    for name in given:
+        if PARAMETERS.get(name, name) not in known:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect with --calibration {calibration}")
 
 
 def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: str | None, workers: int | None) -> None:
     check_engine_options(engine, workers=workers)
     if stream and engine is not None:
-        raise click.UsageError("an --engine never holds the files in memory: leave out --stream")
-    asked = "--stream" if engine is None else "--engine"
+        raise click.UsageError("--stream has no effect with --engine, which never holds the files in memory")
+    option = "--stream" if engine is None else "--engine"
     streaming = stream or engine is not None
     if streaming and calibration not in ("exponential", "none"):
-        raise click.UsageError(f"{asked} is for exponential calibration: {calibration} needs all rows in memory")
+        raise click.UsageError(
+            f"{option} supports exponential calibration only: {calibration} needs all rows in memory"
+        )
     if streaming and rescale:
-        raise click.UsageError(f"--rescale needs all rows in memory and cannot be fitted with {asked}")
+        raise click.UsageError(f"--rescale needs all rows in memory and cannot be combined with {option}")
 
 
 def _calibrate(calibration: str, given: Mapping[str, Any]) -> Callable[[Array, Array], Any] | None:
     """The function that fits the calibrator to log-probabilities and labels."""
-    names = {"pairs": "which"}
-    options = {names.get(name, name): value for name, value in given.items()}
+    options = {PARAMETERS.get(name, name): value for name, value in given.items()}
     return None if calibration == "none" else partial(FITS[calibration], **options)
 
 
@@ -127,37 +130,37 @@ def _save(scorer: Scorer, output: Path) -> None:
 
 
 def _fit_streaming(table: Table, plan: Plan, engine: str | None, workers: int | None) -> FitResult:
-    """Two passes, and never all rows at once."""
+    """Fit in two passes, without holding all rows in memory."""
     with open_rows([table], engine, workers) as (rows,):
         return fit_and_evaluate(rows, plan)
 
 
 def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | None, *, rescale: bool) -> FitResult:
-    with progress("fitting") as tell:
+    with progress("fitting") as advance:
         logits, labels = table.arrays()
-        tell(0.1)
+        advance(0.1)
         fit = partial(Scorer.fit, head=HEADS[head], calibrate=calibrate, rescale=rescale)
         scorer = fit(logits, labels)
-        tell(0.3)
+        advance(0.3)
         before = ece_of(Scorer(classes=scorer.classes, head=scorer.head), logits, labels).value
-        after = _cross_fitted(fit, logits, labels, lambda share: tell(0.3 + 0.7 * share))
+        after = _cross_fitted(fit, logits, labels, lambda share: advance(0.3 + 0.7 * share))
     return FitResult(scorer, len(labels), int((labels == NONE).sum()), before, after)
 
 
 def _cross_fitted(
-    fit: Callable[[Array, Array], Scorer], logits: Array, labels: Array, tell: Callable[[float], None]
+    fit: Callable[[Array, Array], Scorer], logits: Array, labels: Array, advance: Callable[[float], None]
 ) -> float | None:
-    """The ECE of rows, each scored by a fit that did not see it; None where there are too few to leave some out."""
+    """The cross-fitted ECE; None if there are too few rows."""
     if len(labels) < 2 * FOLDS:
         return None
     fold = np.random.default_rng(0).permutation(len(labels)) % FOLDS
     states = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SmallValidationWarning)  # said once, of the whole set
+        warnings.simplefilter("ignore", SmallValidationWarning)  # raised once, for the whole set
         for held_out in range(FOLDS):
             rows = fold == held_out
             states.append(ece_of(fit(logits[~rows], labels[~rows]), logits[rows], labels[rows]))
-            tell((held_out + 1) / FOLDS)
+            advance((held_out + 1) / FOLDS)
     return reduce(add, states).value
 
 
@@ -177,7 +180,7 @@ def _summary(fitted: FitResult) -> dict[str, Any]:
 
 
 def _numbers(calibrator: Any) -> dict[str, Any]:
-    """The numbers that a calibrator consists of."""
+    """The parameters of a calibrator."""
     fields = [] if calibrator is None else dataclasses.fields(calibrator)
     names = [field.name for field in fields if field.name != "report"]
     return {name: np.asarray(getattr(calibrator, name)).tolist() for name in names}
@@ -188,7 +191,7 @@ def _sentences(fitted: FitResult, *, output: str, head: str, calibration: str) -
     how = f"{head} head, {_described(calibrator, calibration)}"
     lines = [
         f"{output}: {how}, {fitted.scorer.classes} classes",
-        f"fitted on {fitted.rows:,} rows, {fitted.none_rows:,} of them labelled none",
+        f"fitted on {fitted.rows:,} rows, {fitted.none_rows:,} of them labelled NONE",
     ]
     report = getattr(calibrator, "report", None)
     if report is not None:

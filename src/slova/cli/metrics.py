@@ -1,4 +1,4 @@
-"""`slova metrics`: a file of logits with labels, block by block, to a table of metrics."""
+"""`slova metrics`: metrics of a file of logits with labels, block by block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["metrics"]
 
 NAMES = {
     "rows": "rows",
-    "ood_rows": "rows out-of-distribution, or labelled none",
+    "ood_rows": "OOD rows, including those labelled NONE",
     "accuracy": "accuracy",
     "nll": "NLL",
     "brier": "Brier score",
@@ -27,10 +27,10 @@ NAMES = {
     "ece_mass": f"ECE, {BINS} bins of equal mass",
     "mmc": "mean maximal confidence (MMC)",
     "aurc": "area under risk-coverage (AURC)",
-    "auroc": "AUROC, out-of-distribution",
-    "aupr": "AUPR, out-of-distribution",
-    "fpr95": "FPR at 95 % TPR, out-of-distribution",
-    "ood_mmc": "MMC, out-of-distribution",
+    "auroc": "AUROC, OOD detection",
+    "aupr": "AUPR, OOD detection",
+    "fpr95": "FPR at 95 % TPR, OOD detection",
+    "ood_mmc": "MMC, OOD rows",
 }
 
 
@@ -38,7 +38,7 @@ NAMES = {
 @click.argument("logits", type=FILE)
 @labels_file
 @head_or_model
-@click.option("--ood", type=FILE, help="Logits of out-of-distribution inputs, to be distinguished from these.")
+@click.option("--ood", type=FILE, help="Logits of out-of-distribution (OOD) inputs.")
 @engine
 @workers
 @batch_size
@@ -54,7 +54,7 @@ def metrics(
     size: int | None,
     as_json: bool,
 ) -> None:
-    """Measure accuracy and calibration on LOGITS with labels.
+    """Compute accuracy, calibration and OOD metrics of LOGITS with labels.
 
     Example: slova metrics test.npz --model model.slova --ood ood.npz
     """
@@ -78,7 +78,7 @@ def _report(values: Values, as_json: bool) -> None:
 
 
 def _number(value: float | Estimate) -> str:
-    """A value known only within a bound says so; a bound of 5e-7 or less shows in none of the six digits."""
+    """A value with its bound, unless that is below the six digits shown."""
     if isinstance(value, Estimate):
         return f"{value.value:.6f}" + (f" ± {value.bound:.1g}" if value.bound > 5e-7 else "")
     return f"{value:,}" if isinstance(value, int) else f"{value:.6f}"

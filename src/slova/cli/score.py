@@ -1,7 +1,4 @@
-"""`slova score`: a file of logits, block by block, to a file of label, confidence, P(none) and P(several).
-
-On an engine: parquet files, piece by piece, to a folder of them.
-"""
+"""`slova score`: predictions for a file of logits, block by block, or on an engine for a folder of parquet files."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ import click
 import numpy as np
 
 from slova.batch.commit import check_folder
+from slova.batch.engines import open_engine
 from slova.batch.jobs import score as score_files
 from slova.batch.partitions import ParquetFiles
-from slova.batch.engines import open_engine
 from slova.cli.files import check_output, load, threshold
 from slova.cli.options import FILE, as_json, batch_size, engine, thresholds, workers
 from slova.cli.stream import check_engine_options
@@ -27,9 +24,7 @@ __all__ = ["score"]
 
 @click.command()
 @click.argument("logits", type=FILE)
-@click.option(
-    "--model", type=FILE, required=True, help="The scorer file that `slova fit` wrote, or a saved classifier."
-)
+@click.option("--model", type=FILE, required=True, help="A file of `slova fit`, or a saved classifier.")
 @click.option(
     "-o",
     "--output",
@@ -40,7 +35,7 @@ __all__ = ["score"]
 @thresholds
 @engine
 @workers
-@click.option("--overwrite", is_flag=True, help="With --engine: replace a folder of earlier answers.")
+@click.option("--overwrite", is_flag=True, help="With --engine: replace a folder of earlier predictions.")
 @batch_size
 @as_json
 def score(
@@ -54,18 +49,18 @@ def score(
     as_json: bool,
     **thresholds: float | None,
 ) -> None:
-    """Turn LOGITS into label, confidence, P(none) and P(several). Labels are numbers, or the names that a saved
-    classifier has for them; -1 is none of the classes.
+    """Predict label, confidence, P(none) and P(several) for LOGITS. Labels are class indices, or names if a saved
+    classifier has names; -1 is NONE.
 
     Example: slova score test.npz --model model.slova --risk 0.05 -o out.parquet
     """
     if as_json and str(output) == "-":
-        raise click.UsageError("--json and -o - both write to stdout: name an output file")
+        raise click.UsageError("--json and -o - both write to stdout: give an output file")
     check_engine_options(engine, workers=workers, overwrite=overwrite)
     if engine is None:
         check_output(output, logits, model)
     elif str(output) == "-":
-        raise click.UsageError("an --engine writes a folder of parquet files: name it with -o")
+        raise click.UsageError("--engine writes a folder of parquet files: give it with -o")
     saved = load(model)
     reject = threshold(saved, thresholds)
     if engine is None:
@@ -85,13 +80,13 @@ def score(
 
 
 def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int, int]:
-    """How many rows were written, and how many of them rejected."""
+    """The number of rows, and of rejected ones among them."""
     rows = rejected = 0
-    called = None if saved.names is None else texts(saved.names, saved.scorer.classes)
+    label_names = None if saved.names is None else texts(saved.names, saved.scorer.classes)
     with open_output(output) as write:
         for block in tracked(table.blocks(classes=saved.scorer.classes), "scoring"):
             prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
-            answers = prediction if called is None else prediction._replace(label=called[prediction.label])
+            answers = prediction if label_names is None else prediction._replace(label=label_names[prediction.label])
             write({name: np.asarray(column) for name, column in answers._asdict().items()})
     return rows, rejected

@@ -1,4 +1,4 @@
-"""`slova serve`: an exported model, or a scorer file, behind HTTP."""
+"""`slova serve`: serve an exported model or a scorer over HTTP."""
 
 from __future__ import annotations
 
@@ -19,27 +19,31 @@ COUNT = click.IntRange(1)
 @click.command()
 @click.argument("model", type=FILE)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 is any that is free.")
-@click.option("--name", help="What the model is called.  [the file, without its suffix]")
-@click.option("--reject", type=SHARE, help="Answer NONE where the confidence is below this.  [as exported; else 0]")
-@click.option("--token-file", type=FILE, help=f"Answer only who brings the token in this file.  [{SECRET}, if set]")
-@click.option("--batch-rows", type=COUNT, default=256, show_default=True, help="Rows that the model runs on at a time.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 is any free one."
+)
+@click.option("--name", help="The name of the model.  [the file without its suffix]")
+@click.option("--reject", type=SHARE, help="Predict NONE if the confidence is below this.  [as exported; else 0]")
+@click.option("--token-file", type=FILE, help=f"A file with the bearer token of requests.  [{SECRET}, if set]")
+@click.option("--batch-rows", type=COUNT, default=256, show_default=True, help="Maximum rows per batch.")
 @click.option(
     "--batch-wait", type=click.FloatRange(0, 1000), default=0, show_default=True, metavar="MS",
-    help="How long a request waits for others to join it.",
+    help="Time that a request waits for others.",
 )  # fmt: skip
-@click.option("--max-rows", type=COUNT, default=4096, show_default=True, help="Of a request.")
+@click.option("--max-rows", type=COUNT, default=4096, show_default=True, help="Maximum rows per request.")
 @click.option(
     "--max-body", type=click.FloatRange(0, 2048, min_open=True), default=16, show_default=True, metavar="MIB",
-    help="Of a request; of all together 16 times as much.",
+    help="Maximum body of a request; 16 times as much for all together.",
 )  # fmt: skip
-@click.option("--max-requests", type=COUNT, default=256, show_default=True, help="Answered at a time; others get 503.")
+@click.option(
+    "--max-requests", type=COUNT, default=256, show_default=True, help="Maximum concurrent requests; others get 503."
+)
 @click.option(
     "--body-timeout", type=click.FloatRange(0, min_open=True), default=30, show_default=True, metavar="SECONDS",
-    help="In which a whole body must have come.",
+    help="Time limit for receiving a body.",
 )  # fmt: skip
-@click.option("--window", type=COUNT, default=10_000, show_default=True, help="The last rows, whose drift is measured.")
-@click.option("--threads", type=click.IntRange(0), default=0, help="Of ONNX Runtime.  [one per core]")
+@click.option("--window", type=COUNT, default=10_000, show_default=True, help="Recent rows on which drift is measured.")
+@click.option("--threads", type=click.IntRange(0), default=0, help="Threads of ONNX Runtime.  [one per core]")
 def serve(
     model: Path,
     host: str,
@@ -56,7 +60,7 @@ def serve(
     window: int,
     threads: int,
 ) -> None:
-    """Serve MODEL, an exported .onnx file or a .slova scorer of logits, over HTTP until it is stopped.
+    """Serve MODEL over HTTP: an exported .onnx file, or a .slova file, which takes logits.
 
     Example: slova serve model.onnx --port 8000
     """
@@ -80,7 +84,7 @@ def serve(
 
 
 def _token(path: Path | None) -> str | None:
-    """From a file or the environment; never from the command line, which everybody on a machine can read."""
+    """The token, from a file or the environment; command lines are visible to all users of a machine."""
     try:
         token = os.environ.get(SECRET) if path is None else path.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -90,12 +94,14 @@ def _token(path: Path | None) -> str | None:
     if path is not None and not token:
         raise click.ClickException(f"the token file {path} is empty")
     if token and not (token.isascii() and token.isprintable() and " " not in token):
-        raise click.ClickException("the token has spaces, or characters that no HTTP header can carry")
+        raise click.ClickException("the token must be printable ASCII without spaces")
     return token or None
 
 
 def _announce(name: str, host: str, port: int, token: str | None) -> None:
     if token is None and host not in LOCAL:
-        click.echo(f"slova: warning: whoever reaches {host} is answered; --token-file would ask for a token", err=True)
+        click.echo(
+            f"slova: warning: everybody who can reach {host} can use the model; --token-file requires a token", err=True
+        )
     shown = f"[{host}]" if ":" in host else host
-    click.echo(f"serving {name} on http://{shown}:{port}, Ctrl+C stops it", err=True)
+    click.echo(f"serving {name} on http://{shown}:{port}, press Ctrl+C to stop", err=True)

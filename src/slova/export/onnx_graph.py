@@ -22,7 +22,8 @@ def graphed(program: ExportedProgram, names: list[str], metadata: Metadata) -> E
         with quiet():
             found = torch.onnx.export(
                 program, dynamo=True, external_data=False, opset_version=OPSET,
-                custom_translation_table=translation_table(), input_names=names, output_names=list(OUTPUTS), dynamic_shapes=shapes(tuple(names)), verbose=False,
+                custom_translation_table=translation_table(),
+                input_names=names, output_names=list(OUTPUTS), dynamic_shapes=shapes(tuple(names)), verbose=False,
             )  # fmt: skip
         assert found is not None
         parts: list[Any] = [found.model, found.model.graph, *found.model.graph.all_nodes()]

@@ -31,34 +31,41 @@ def export_scorer(
     """Write the scorer to an .onnx or .pt2 file, compared with it on these logits (N, K), or on random ones."""
     job, bounds = Job(Path(path), scorer, names, reject), Bounds.of(half=False, tolerance=tolerance)
     rows = random_logits(scorer.classes) if logits is None else np.asarray(to_numpy(logits), np.float32)
+    if rows.shape[1:] != (scorer.classes,):
+        raise ValueError(f"logits {rows.shape} do not have the {scorer.classes} classes of this scorer")
     if not len(rows):
         raise ExportError(NO_ROWS)
-    scorer.predict(rows[:1])  # raises early if the shapes do not match
+    exported = _graph(job) if job.path.suffix == ".onnx" else None
+    if exported is None:
+        exported, rows = _traced(job, rows)
     batches = (rows[first : first + BATCH] for first in range(0, len(rows), BATCH))
-    return check_and_write(_exported(job, rows), (({"logits": batch}, batch) for batch in batches), job, bounds)
+    return check_and_write(exported, (({"logits": batch}, batch) for batch in batches), job, bounds)
 
 
-def _exported(job: Job, rows: Array) -> Exported:
-    """Directly as a graph. A .pt2 file, and a custom head or calibrator that needs torch, are traced by torch."""
-    if job.path.suffix == ".onnx":
-        try:
-            from slova.export.onnx_operators import OPSET
-            from slova.export.onnx_session import Session
-            from slova.export.scorer_graph import scorer_graph
-        except ImportError as error:
-            raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
-        try:
-            content = scorer_graph(job.scorer, job.reject, job.metadata(OPSET))
-        except (AttributeError, TypeError):
-            pass
-        else:
-            return Exported(content, Session(content))
+def _graph(job: Job) -> Exported | None:
+    """The scorer as a graph, without torch; None for a custom head or calibrator that needs torch."""
+    try:
+        from slova.export.onnx_operators import OPSET
+        from slova.export.onnx_session import Session
+        from slova.export.scorer_graph import scorer_graph
+    except ImportError as error:
+        raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
+    try:
+        content = scorer_graph(job.scorer, job.reject, job.metadata(OPSET))
+    except (AttributeError, TypeError):
+        return None
+    return Exported(content, Session(content))
+
+
+def _traced(job: Job, rows: Array) -> tuple[Exported, Array]:
+    """The scorer traced by torch, and the rows as a tensor."""
     import torch
 
     from slova.export.network import exported_network
 
-    example = torch.as_tensor(rows[:BATCH] if len(rows) > 1 else np.repeat(rows, 2, axis=0))
-    return exported_network(torch.nn.Identity(), ((example,), {}), ["logits"], job)
+    tensor = torch.as_tensor(rows)
+    example = tensor[:BATCH] if len(rows) > 1 else torch.cat([tensor, tensor])
+    return exported_network(torch.nn.Identity(), ((example,), {}), ["logits"], job), tensor
 
 
 def random_logits(classes: int) -> Array:

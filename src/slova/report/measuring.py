@@ -10,7 +10,7 @@ from operator import add
 import numpy as np
 
 from slova._validation import Flags
-from slova.batch.metric_states import FieldwiseSum, Answers, OodMetrics, LabelledMetrics
+from slova.batch.metric_states import Answers, FieldwiseSum, LabelledMetrics, OodMetrics
 from slova.heads import NONE
 from slova.io import Block, Table
 from slova.metrics import Ece
