@@ -13,10 +13,11 @@ import torch
 from slova_bench.paper_fit import paper_mixture
 from timing import side_by_side, timed
 
-from slova import ExponentialCalibration, PairHistogram, Scorer, log_slova, top_slova
+from slova import ExponentialCalibration, PairHistogram, Scorer, log_slova
 from slova.calibration import Pairs
 from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import best_mixture
+from slova.heads import SLOVA
 from slova.metrics import Detection, Ece, Selection
 
 
@@ -62,7 +63,7 @@ def scoring() -> None:
     for classes in (10, 100, 1000):
         logits = torch.randn(10_000_000 // classes, classes) * 3
         ours, theirs = side_by_side(
-            lambda f=logits: top_slova(f)[1].exp_(), lambda f=logits: torch.softmax(f, -1).max(-1)
+            lambda f=logits: SLOVA.top(f)[1].exp_(), lambda f=logits: torch.softmax(f, -1).max(-1)
         )
         print(f"  K = {classes:<6d} {ours * 1e3:34.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}")
     logits, labels = validation(5_000, 10)

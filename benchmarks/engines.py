@@ -47,7 +47,7 @@ def main() -> None:
     for engine in filter(None, asked.engines.split(",")):
         found, _ = timed_fit(engine, WORKERS, partitions, seconds)
         if pack(found) != pack(alone):
-            sys.exit(f"{engine} fitted another calibrator than one process: {found.map} and {alone.map}")
+            sys.exit(f"{engine} fitted another calibrator than one process: {found.calibrator} and {alone.calibrator}")
     print("every engine fitted the same calibrator as one process, bit for bit")
 
 

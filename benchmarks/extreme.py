@@ -64,7 +64,7 @@ def scoring_on_gpu() -> None:
     print(f"\n{'K':>6s} {'rows':>10s}   share of the copy bandwidth: one kernel   scorer.predict   softmax and max")
     for classes in CLASSES:
         logits, copy = filled(classes)
-        scorer = Scorer(classes=classes, map=MAP)
+        scorer = Scorer(classes=classes, calibrator=MAP)
         kernel = share(logits, lambda f, s=scorer: extreme.score(s, f), copy)
         predict, softmax = (share(logits, function, copy, calls=1) for function in (scorer.predict, softmax_top))
         print(f"{classes:6d} {len(logits):10,d} {kernel:44.2f} {predict:16.2f} {softmax:17.2f}", flush=True)
@@ -129,7 +129,7 @@ def reading(parts: tuple[Tensor, ...]) -> None:
     products = seconds_on_gpu(lambda: [torch.mm(features, piece.T) for piece in pieces], 3)
     for name, function in (
         ("top", lambda: extreme.top(features, matrix, bias=bias)),
-        ("predict", lambda: extreme.predict(Scorer(classes=len(matrix), map=MAP), features, matrix, bias=bias)),
+        ("predict", lambda: extreme.predict(Scorer(classes=len(matrix), calibrator=MAP), features, matrix, bias=bias)),
     ):
         print(f"    {name:15s} {seconds_on_gpu(function, 3) / products:.2f} x the time of the matrix products alone")
 
@@ -166,7 +166,7 @@ def scoring_on_cpu() -> None:
     print("label, confidence and none of 10,000,000 logits    score   softmax + max   ratio (above 1: ours is faster)")
     for classes in (10, 100, 1000, 8192):
         logits = torch.randn(10_000_000 // classes, classes) * 3
-        scorer = Scorer(classes=classes, map=MAP)
+        scorer = Scorer(classes=classes, calibrator=MAP)
         mine, theirs = side_by_side(lambda s=scorer, f=logits: extreme.score(s, f), lambda f=logits: softmax_top(f))
         print(f"  K = {classes:<6d} {mine * 1e3:41.1f} ms {theirs * 1e3:12.1f} ms {theirs / mine:7.2f}")
 

@@ -54,9 +54,9 @@ def split(inputs: np.ndarray, targets: np.ndarray, seed: int) -> list[list[float
     with torch.no_grad():
         known, logits = (network(torch.tensor(inputs[part]).float()).numpy() for part in (validation, test))
     fit = partial(SetScorer.fit, known, targets[validation])
-    scorers = [SetScorer(), fit(), fit(calibrate=BetaCalibration.fit)]
+    scorers = [SetScorer(), fit(), fit(calibration=BetaCalibration.fit)]
     scorers += [SetScorer(before=LabelCalibration.fit(known, targets[validation])), fit(by_label=True)]
-    scorers += [fit(by_label=True, calibrate=BetaCalibration.fit)]
+    scorers += [fit(by_label=True, calibration=BetaCalibration.fit)]
     return [measures(one.predict(logits), one.logits(logits), targets[test]) for one in scorers]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 MODULES = [
     "slova.heads",
-    "slova.top",
     "slova.losses",
     "slova.vision.outliers",
     "slova.vision.degradations",

@@ -33,7 +33,7 @@ def measured(network, **how):
 table = []
 for network, own in [(trained(nn.CrossEntropyLoss(), seed), trained(slova.ova_loss, seed)) for seed in range(3)]:
     last = refit(network[2], *features_of(network, network[2], (images[:900], labels[:900])))
-    softmax = measured(network, head=slova.read_softmax, calibrate=slova.TemperatureScaling.fit)
+    softmax = measured(network, head="softmax", calibration="temperature")
     renewed = measured(nn.Sequential(*network[:2], last))
     table.append([softmax, measured(OneVsAll(network), rescale=True), renewed, measured(own)])
 for name, row in zip(["softmax", "rescaled", "new last layer", "one-vs-all"], np.mean(table, 0), strict=True):

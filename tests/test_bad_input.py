@@ -53,7 +53,7 @@ def with_label(label):
 
 
 HEADS = [getattr(heads, name) for name in heads.__all__ if name.startswith("log_")]
-READOUTS = [heads.read_ova, heads.read_slova, heads.read_softmax]
+READOUTS = [heads.OVA, heads.SLOVA, heads.SOFTMAX]
 FITS = {
     "exponential": ExponentialCalibration.fit,
     "temperature": TemperatureScaling.fit,

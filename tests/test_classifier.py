@@ -12,14 +12,13 @@ from slova import (
     Classifier,
     HistogramBinning,
     Scorer,
-    TemperatureScaling,
     artifact,
     init_bias,
     ova_loss,
-    read_softmax,
 )
 from slova.artifact import ArtifactError
 from slova.classifier import SoftmaxNetworkWarning
+from slova.heads import SOFTMAX
 
 CLASSES = 4
 
@@ -77,8 +76,8 @@ class Stream(IterableDataset):
 
 
 def same_map(left: Classifier, right: Classifier) -> bool:
-    return np.allclose(left.scorer.map.exponents, right.scorer.map.exponents, rtol=1e-4) and np.allclose(
-        left.scorer.map.weights, right.scorer.map.weights, rtol=1e-4
+    return np.allclose(left.scorer.calibrator.exponents, right.scorer.calibrator.exponents, rtol=1e-4) and np.allclose(
+        left.scorer.calibrator.weights, right.scorer.calibrator.weights, rtol=1e-4
     )
 
 
@@ -147,8 +146,8 @@ def test_a_tuple_of_tensors_is_all_inputs_and_batches_may_bring_labels(network):
     mask = torch.ones_like(points)
     mask[::3, 0] = 0
     wanted = network(points * mask).softmax(-1)
-    unknown = Classifier(Both(network), Scorer(classes=CLASSES, head=read_softmax))
-    fitted = Classifier.fit(Both(network), (points, mask, labels), head=read_softmax, calibrate=None)
+    unknown = Classifier(Both(network), Scorer(classes=CLASSES, head=SOFTMAX))
+    fitted = Classifier.fit(Both(network), (points, mask, labels), head="softmax", calibration=None)
     for classifier in (unknown, fitted):
         assert torch.allclose(classifier.predict((points, mask)).confidence, wanted.max(-1).values)
         with_labels = TensorDataset(points, mask, labels)
@@ -205,7 +204,7 @@ def test_a_file_of_before_or_of_a_classifier_that_was_not_fitted_has_no_example(
     for name in ("old.slova", "bare.slova"):
         assert Classifier.load(tmp_path / name, mlp()).example is None
     artifact.save(tmp_path / "odd.slova", "classifier", tensors, meta | {"example": [[None, "nn", [0]]]})
-    with pytest.raises(ArtifactError, match="what its network takes cannot be read"):
+    with pytest.raises(ArtifactError, match="the inputs of its network are unreadable"):
         Classifier.load(tmp_path / "odd.slova", mlp())
 
 
@@ -251,7 +250,7 @@ def test_a_softmax_network_is_noticed():
         Classifier.fit(softmax, blobs(1000, 1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Classifier.fit(softmax, blobs(1000, 1), head=read_softmax, calibrate=TemperatureScaling.fit)
+        Classifier.fit(softmax, blobs(1000, 1), head="softmax", calibration="temperature")
         Classifier.fit(softmax, blobs(1000, 1), rescale=True)
 
 
@@ -278,9 +277,9 @@ def test_the_reject_threshold_is_part_of_the_classifier_and_its_file(network, tm
 
 def test_a_network_in_half_precision_keeps_the_numbers_of_its_map(network, tmp_path):
     classifier = Classifier.fit(network, blobs(1000, 1))
-    exponents = classifier.scorer.map.exponents
+    exponents = classifier.scorer.calibrator.exponents
     half = Classifier(mlp(), classifier.scorer).bfloat16()
-    assert np.array_equal(half.scorer.map.exponents, exponents)
+    assert np.array_equal(half.scorer.calibrator.exponents, exponents)
     half.save(tmp_path / "half.slova")
     again = Classifier.load(tmp_path / "half.slova", mlp().bfloat16())
     assert again.network[0].weight.dtype == torch.bfloat16
@@ -309,11 +308,11 @@ def test_the_scorer_can_be_read_out_of_a_classifier_file(classifier, network, tm
 
 def test_state_dict_carries_the_map(classifier, network):
     other = Classifier(mlp(), Scorer.fit(np.random.default_rng(0).normal(size=(500, 4)), np.arange(500) % 4))
-    shape = classifier.scorer.map.exponents.shape
-    other.parts["map"].exponents = torch.ones(shape, dtype=torch.float64)
-    other.parts["map"].weights = torch.ones(shape, dtype=torch.float64)
+    shape = classifier.scorer.calibrator.exponents.shape
+    other.parts["calibrator"].exponents = torch.ones(shape, dtype=torch.float64)
+    other.parts["calibrator"].weights = torch.ones(shape, dtype=torch.float64)
     other.load_state_dict(classifier.state_dict())
-    assert np.array_equal(other.scorer.map.exponents, classifier.scorer.map.exponents)
+    assert np.array_equal(other.scorer.calibrator.exponents, classifier.scorer.calibrator.exponents)
 
 
 def test_it_can_be_exported_and_compiled(classifier):
@@ -333,7 +332,7 @@ def test_progress_goes_to_standard_error_when_asked_for_and_else_only_to_a_termi
 
 @pytest.mark.parametrize("calibrate", [None, HistogramBinning.fit, BetaCalibration.fit])
 def test_any_map_or_none_can_calibrate(network, calibrate, tmp_path):
-    classifier = Classifier.fit(network, blobs(1000, 1), calibrate=calibrate)
+    classifier = Classifier.fit(network, blobs(1000, 1), calibration=calibrate)
     points = blobs(100, 12)[0]
     classifier.save(tmp_path / "model.slova")
     again = Classifier.load(tmp_path / "model.slova", mlp())
@@ -347,7 +346,7 @@ POINTS, LABELS = blobs(40, 13)
     ("call", "error", "message"),
     [
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS[:39])), ValueError, r"\(40, 2\), \(39,\)"),
-        (lambda c: Classifier.fit(c.network, POINTS), ValueError, "wants inputs and labels"),
+        (lambda c: Classifier.fit(c.network, POINTS), ValueError, "must be inputs and labels"),
         (lambda c: Classifier.fit(c.network, {"points": POINTS}), ValueError, "under 'labels' or 'label'"),
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS + 1)), ValueError, r"must lie in \[-1, 4\)"),
         (lambda c: Classifier.fit(c.network, (POINTS * np.nan, LABELS)), ValueError, "NaN in 40 of 40 rows"),
@@ -356,10 +355,10 @@ POINTS, LABELS = blobs(40, 13)
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS.float())), TypeError, "must be integers"),
         (lambda c: Classifier.fit(nn.Flatten(0), (POINTS, LABELS)), ValueError, "must be"),
         (lambda c: Classifier.fit(nn.Identity(), [("x", LABELS)]), TypeError, "must return a tensor"),
-        (lambda c: Classifier.fit(c.network, (POINTS, LABELS.tolist())), TypeError, "tensors only, got list among"),
+        (lambda c: Classifier.fit(c.network, (POINTS, LABELS.tolist())), TypeError, "only tensors, got list among"),
         (lambda c: Classifier.fit(c.network, {"points": "x", "labels": LABELS}), TypeError, "got str among them"),
         (lambda c: c.predict([]), ValueError, "no inputs"),
-        (lambda c: c.predict(7), TypeError, "wanted tensors, a Dataset or batches, got int"),
+        (lambda c: c.predict(7), TypeError, "expected tensors, a Dataset or batches, got int"),
         (lambda c: c.predict("points.npy"), TypeError, "a Dataset or batches, got str"),
         (lambda c: Classifier(nn.Linear(2, 4), c.scorer).predict(POINTS[0]), ValueError, r"got \(4,\) for .* \(2,\)"),
         (lambda c: c.predict(POINTS, reject=np.nan), ValueError, r"reject must lie in \[0, 1\], got nan"),

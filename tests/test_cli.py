@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import slova
 from slova import metrics
 from slova.cli import main
-from slova.heads import read_slova
+from slova.heads import SLOVA
 from slova.scorer import Scorer
 
 CLASSES = 4
@@ -71,7 +71,7 @@ def test_every_calibration_fits_every_head(files, tmp_path, name, head):
     )
     report = json.loads(said)
     assert (report["calibration"], report["head"], report["rows"], report["classes"]) == (name, head, 3000, CLASSES)
-    assert type(Scorer.load(tmp_path / "m.slova").map).__name__.lower().startswith(name)
+    assert type(Scorer.load(tmp_path / "m.slova").calibrator).__name__.lower().startswith(name)
 
 
 def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
@@ -214,7 +214,7 @@ def test_a_class_that_is_called_as_none_is_written_is_refused(files, tmp_path):
     slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, names=["-1", "0", "1", "2"]).save(model)
     result = CliRunner().invoke(main, ["score", str(files / "test.npz"), "--model", str(model), "-o", str(out)])
     assert (result.exit_code, out.exists()) == (2, False)
-    assert "a class is called '-1', which is NONE in a file" in result.stderr
+    assert "a class is named '-1', which is NONE in a file" in result.stderr
 
 
 @pytest.mark.parametrize("size", ["400", "5000"])
@@ -256,7 +256,7 @@ def test_out_of_distribution_rows_are_told_from_rows_of_a_class(files):
 def test_without_a_model_the_bare_head_is_measured(files):
     found = json.loads(slova_cli("metrics", files / "test.npz", "--json"))
     logits, labels = sample(3000, 1)
-    assert found["ece"] == pytest.approx(metrics.ece(np.exp(read_slova(logits).log_probs), labels), abs=1e-6)
+    assert found["ece"] == pytest.approx(metrics.ece(np.exp(SLOVA(logits).log_probs), labels), abs=1e-6)
 
 
 def test_a_calibrator_that_ties_classes_does_not_change_the_accuracy(files, tmp_path):

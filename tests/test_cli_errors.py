@@ -172,7 +172,10 @@ def test_a_damaged_model_is_refused(folder):
         ("score good.npz --model model.slova -o good.npz", "good.npz is also an input and would be replaced"),
         ("fit good.npz -o good.npz", "good.npz is also an input and would be replaced"),
         ("score good.npz --model model.slova --json", "--json and -o - both write to stdout"),
-        ("score good.npz --model model.slova --reject 0.5 --risk 0.1", "give at most one of --reject, --risk and --coverage"),
+        (
+            "score good.npz --model model.slova --reject 0.5 --risk 0.1",
+            "give at most one of --reject, --risk and --coverage",
+        ),
         ("score good.npz --model model.slova --reject 1.5", "Invalid value for '--reject'"),
         ("score good.npz --model model.slova --risk 0.1", "this scorer was not fitted on a validation set"),
         ("metrics good.npz --model model.slova --head ova", "--head has no effect with --model"),

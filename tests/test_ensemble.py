@@ -100,8 +100,8 @@ def test_of_distance_aware_networks_it_is_the_ensemble_of_the_benchmark():
     classifier = slova.Classifier.fit(
         slova.Ensemble(members),
         (images, labels),
-        head=slova.read_softmax,
-        calibrate=slova.TemperatureScaling.fit,
+        head=slova.heads.SOFTMAX,
+        calibration=slova.TemperatureScaling.fit,
     )
     (method,) = find(["slova_distance_ensemble"])
     with torch.no_grad():

@@ -42,7 +42,7 @@ def assert_like_predict(found, classifier: Classifier, inputs, *, within: float 
 
 @pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
 def test_a_network_in_training_is_exported_as_it_predicts(suffix, tmp_path):
-    classifier = Classifier(convolution().train(), Scorer(classes=4, map=MAP), reject=0.15)
+    classifier = Classifier(convolution().train(), Scorer(classes=4, calibrator=MAP), reject=0.15)
     parity = classifier.export(tmp_path / f"model{suffix}", images(20))
     assert parity.rows == 20
     assert classifier.network.training
@@ -103,7 +103,7 @@ class Two(nn.Module):
 
 def test_inputs_by_name_keep_their_names(tmp_path):
     torch.manual_seed(0)
-    classifier = Classifier(Two(), Scorer(classes=3, map=TemperatureScaling(0.3)))
+    classifier = Classifier(Two(), Scorer(classes=3, calibrator=TemperatureScaling(0.3)))
     named = {"mask": torch.rand(12, 5).round(), "words": torch.randint(0, 9, (12, 5))}
     classifier.export(tmp_path / "model.onnx", named)
     rows = {"words": torch.randint(0, 9, (4, 5)), "mask": torch.rand(4, 5).round()}
@@ -174,7 +174,7 @@ def test_the_weights_of_a_torch_program_want_no_gradients_and_those_of_the_netwo
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 def test_other_precisions_keep_their_stated_bound(dtype, tmp_path):
     layers = convolution() if dtype == torch.float16 else nn.Sequential(nn.Flatten(), nn.Linear(192, 4))
-    classifier = Classifier(layers.to(dtype), Scorer(classes=4, map=MAP))  # there is no convolution in float64
+    classifier = Classifier(layers.to(dtype), Scorer(classes=4, calibrator=MAP))  # there is no convolution in float64
     parity = classifier.export(tmp_path / "model.onnx", images(64).to(dtype))
     assert parity.tolerance == (1e-2 if dtype == torch.float16 else 1e-5)
     found = run(tmp_path / "model.onnx", input=images(50, 1).to(dtype).numpy())
@@ -190,7 +190,7 @@ def test_half_precision_holds_for_ten_thousand_classes(map, tmp_path):
     with torch.no_grad():
         layer.weight.mul_(25).clamp_(-3, 3)
         layer.bias.fill_(-16)
-    classifier = Classifier(layer.half(), Scorer(classes=10_000, map=map))
+    classifier = Classifier(layer.half(), Scorer(classes=10_000, calibrator=map))
     rows = 0.1 * layer.weight[torch.arange(0, 10_000, 250)].detach()  # each is the row of one class
     parity = classifier.export(tmp_path / "model.onnx", rows)
     found = run(tmp_path / "model.onnx", input=rows.numpy())

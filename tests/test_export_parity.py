@@ -12,7 +12,7 @@ from slova.export.onnx_operators import op
 from slova.export.parity import Bounds, compare
 from slova.export.scorer import random_logits
 from slova.export.scorer_graph import _Onnx
-from slova.scorer import HEADS
+from slova.heads import HEADS
 
 RIVALS = np.where(np.arange(10_000) == 7, 5.0, np.full((4, 10_000), -8.5)).astype(np.float32)
 STEEP = ExponentialCalibration([0.4, 1.5, 4e3], [0.5, 0.3, 0.1])
@@ -33,8 +33,14 @@ def inaccurate_cumsum_before(self, array):
 @pytest.mark.parametrize(
     ("target", "name", "inaccurate", "scorer", "logits"),
     [
-        (onnx_operators, "log1p", inaccurate_log1p, Scorer(classes=3, head=HEADS["softmax"], map=STEEP), None),
-        (onnx_operators, "expm1", inaccurate_expm1, Scorer(classes=3, map=BetaCalibration(0.1, 0.9, -9.0)), None),
+        (onnx_operators, "log1p", inaccurate_log1p, Scorer(classes=3, head=HEADS["softmax"], calibrator=STEEP), None),
+        (
+            onnx_operators,
+            "expm1",
+            inaccurate_expm1,
+            Scorer(classes=3, calibrator=BetaCalibration(0.1, 0.9, -9.0)),
+            None,
+        ),
         (_Onnx, "cumsum_before", inaccurate_cumsum_before, Scorer(classes=10_000), RIVALS),
     ],
     ids=["log1p", "expm1", "cumsum"],
@@ -50,14 +56,14 @@ def test_a_graph_that_loses_digits_is_not_written(target, name, inaccurate, scor
 def test_rows_at_an_edge_are_counted_with_their_largest_difference():
     """A step of a calibrator lies between a probability and the next larger one."""
     histogram = HistogramBinning([0.01, 0.1, 0.35, 0.8, 0.99], [0.0, 0.05, 0.2, 0.5, 0.9, 1.0])
-    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], map=histogram), random_logits(3)[::2]
+    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], calibrator=histogram), random_logits(3)[::2]
     found = [*scorer.predict(logits), scorer(logits).log_probs]
     bounds = Bounds.of(half=False, tolerance=None)
     assert compare(tuple(found), scorer, logits, 0.0, bounds)[:4] == (32, 0, 0.0, 0.0)
     log_probs = slova.log_softmax(logits)
     top = int(np.argmin(np.abs(np.exp(log_probs.max(1)) - 0.8)))
     step = HistogramBinning([float(np.exp(log_probs[top].max())) * (1 + 1e-8)], [0.2, 0.9])
-    edge = replace(scorer, map=step)
+    edge = replace(scorer, calibrator=step)
     found = [*edge.predict(logits), edge(logits).log_probs]
     found[1] = np.where(np.arange(32) == top, 1.1 - found[1], found[1])
     parity = compare(tuple(found), edge, logits, 0.0, bounds)

@@ -24,7 +24,7 @@ from slova.calibration import CALIBRATORS
 from slova.export import OUTPUTS
 from slova.export.file_metadata import Metadata
 from slova.export.scorer_graph import scorer_graph
-from slova.scorer import HEADS
+from slova.heads import HEADS
 
 FITTED = {
     "exponential": ExponentialCalibration([0.4, 1.5, 4e3], [0.5, 0.3, 0.1]),
@@ -67,7 +67,9 @@ def assert_same(found, scorer: Scorer, logits, reject: float, rows: slice = slic
 def test_onnx_runtime_computes_the_same_as_the_scorer(head, calibration, tmp_path):
     none_calibrator = None if head == "softmax" else NONE_CALIBRATOR
     before = AffineCalibration(0.9, 0.3)
-    scorer = Scorer(classes=5, head=HEADS[head], map=FITTED[calibration], none_map=none_calibrator, before=before)
+    scorer = Scorer(
+        classes=5, head=HEADS[head], calibrator=FITTED[calibration], none_calibrator=none_calibrator, before=before
+    )
     parity = scorer.export(tmp_path / "scorer.onnx", reject=0.47)
     logits = logits_of(5)
     assert_same(run(tmp_path / "scorer.onnx", logits=logits), scorer, torch.as_tensor(logits), 0.47)
@@ -90,7 +92,7 @@ def test_onnx_runtime_computes_the_same_as_the_scorer(head, calibration, tmp_pat
     ],
 )
 def test_any_number_of_classes_can_be_exported(classes, calibration, tmp_path):
-    scorer = Scorer(classes=classes, map=FITTED[calibration])
+    scorer = Scorer(classes=classes, calibrator=FITTED[calibration])
     scorer.export(tmp_path / "scorer.onnx", reject=0.47)
     logits = logits_of(classes)
     found = run(tmp_path / "scorer.onnx", logits=logits)
@@ -114,7 +116,7 @@ def test_softmax_keeps_the_digits_of_a_probability_near_one():
 
 
 def test_a_torch_program_computes_the_same_as_the_scorer(tmp_path):
-    scorer = Scorer(classes=5, map=FITTED["isotonic"], none_map=NONE_CALIBRATOR)
+    scorer = Scorer(classes=5, calibrator=FITTED["isotonic"], none_calibrator=NONE_CALIBRATOR)
     scorer.export(tmp_path / "scorer.pt2", reject=0.47)
     logits = torch.as_tensor(logits_of(5))
     found = torch.export.load(tmp_path / "scorer.pt2").module()(logits)
@@ -143,14 +145,14 @@ def test_outputs_have_names_and_types_and_a_dynamic_batch(tmp_path):
 def test_every_registered_head_and_calibrator_is_exported_without_torch(head, calibration):
     logits, labels = logits_of(5)[:150].astype(np.float64), np.arange(150) % 5
     logits[np.arange(150), labels] += 3
-    scorer = Scorer.fit(logits, labels, head=HEADS[head], calibrate=CALIBRATORS[calibration].fit, rescale=True)
+    scorer = Scorer.fit(logits, labels, head=HEADS[head], calibration=CALIBRATORS[calibration].fit, rescale=True)
     content = scorer_graph(scorer, 0.3, Metadata(version="1", classes=5, head=head, reject=0.3))
     found = run(content, logits=logits.astype(np.float32))
     np.testing.assert_allclose(found["confidence"], scorer.predict(logits.astype(np.float32)).confidence, atol=1e-4)
 
 
 def test_torch_is_not_imported(tmp_path):
-    Scorer(classes=3, map=FITTED["beta"]).save(tmp_path / "scorer.slova")
+    Scorer(classes=3, calibrator=FITTED["beta"]).save(tmp_path / "scorer.slova")
     code = """
 import sys
 from slova import Scorer

@@ -9,14 +9,19 @@ import pytest
 import torch
 from torch.autograd import grad, gradcheck
 
-from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ova_loss, top_slova
+from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ova_loss
 from slova.calibration import BetaCalibration, TemperatureScaling
 from slova.extreme import chunks
-from slova.heads import NONE, read_softmax
+from slova.heads import NONE, SLOVA, SOFTMAX
 from slova.metrics import ece
 
 MAP = ExponentialCalibration([0.2, 3.0], [0.6, 0.3])
-SCORER = Scorer(classes=83, before=AffineCalibration(0.7, -0.3), map=MAP, none_map=ExponentialCalibration([0.5], [1.0]))
+SCORER = Scorer(
+    classes=83,
+    before=AffineCalibration(0.7, -0.3),
+    calibrator=MAP,
+    none_calibrator=ExponentialCalibration([0.5], [1.0]),
+)
 
 
 def layer_of(*batch, classes=83, width=7, dtype=torch.float64):
@@ -153,7 +158,7 @@ def test_labels_can_be_any_integers(dtype, monkeypatch):
 def test_the_answers_are_those_of_the_dense_form(dtype):
     features, matrix, bias, _ = layer_of(60, dtype=dtype)
     logits = features @ matrix.T + bias
-    for found, wanted in zip(extreme.top(features, matrix, bias=bias), top_slova(logits), strict=True):
+    for found, wanted in zip(extreme.top(features, matrix, bias=bias), SLOVA.top(logits), strict=True):
         torch.testing.assert_close(found, wanted)
     answers = extreme.predict(SCORER, features, matrix, bias=bias, reject=0.1)
     for found, wanted in zip(answers, SCORER.predict(logits, reject=0.1), strict=True):
@@ -168,7 +173,7 @@ def test_extreme_logits_ties_and_nan_answer_as_they_do_in_the_dense_form():
     rows[6, 3], rows[7, 20:], rows[8] = nan, nan, nan
     for row in rows:  # the bias is the row of logits
         parts = (torch.ones(1, 1), torch.zeros(40, 1))
-        for found, wanted in zip(extreme.top(*parts, bias=row), top_slova(row[None]), strict=True):
+        for found, wanted in zip(extreme.top(*parts, bias=row), SLOVA.top(row[None]), strict=True):
             torch.testing.assert_close(found, wanted, equal_nan=True)
         scorer = Scorer(classes=40)
         found, wanted = extreme.predict(scorer, *parts, bias=row), scorer.predict(row[None])
@@ -189,7 +194,7 @@ def test_scores_are_the_first_three_of_a_prediction(kind, dtype):
 
 def test_a_scorer_that_needs_the_whole_row_is_refused():
     features, matrix, bias, _ = layer_of(4)
-    whole = [Scorer(classes=83, head=read_softmax), Scorer(classes=83, map=TemperatureScaling(1.5))]
+    whole = [Scorer(classes=83, head=SOFTMAX), Scorer(classes=83, calibrator=TemperatureScaling(1.5))]
     for scorer in whole:
         with pytest.raises(ValueError, match="SLOVA head and an elementwise calibrator"):
             extreme.predict(scorer, features, matrix, bias=bias)
@@ -197,7 +202,7 @@ def test_a_scorer_that_needs_the_whole_row_is_refused():
         extreme.predict(Scorer(classes=5), features, matrix, bias=bias)
     with pytest.raises(ValueError, match="has 5 classes, the matrix has 3"):
         extreme.score(Scorer(classes=5), np.zeros((2, 3)))
-    beta = Scorer(classes=83, map=BetaCalibration.fit(np.log([[0.2], [0.5], [0.9]]), np.array([-1, 0, 0])))
+    beta = Scorer(classes=83, calibrator=BetaCalibration.fit(np.log([[0.2], [0.5], [0.9]]), np.array([-1, 0, 0])))
     assert extreme.predict(beta, features, matrix, bias=bias).confidence.shape == (4,)
 
 
@@ -208,17 +213,17 @@ def test_a_fit_is_that_of_the_top_classes():
     labels = torch.multinomial(chance, 1, generator=torch.Generator().manual_seed(0))[:, 0]
     labels = torch.where(labels == 83, NONE, labels)
     scorer = extreme.fit(features, matrix, labels, bias=bias)
-    log_probs = top_slova(logits).log_confidence.numpy()[:, None]
-    hits = np.where(top_slova(logits).label == labels, 0, NONE)
+    log_probs = SLOVA.top(logits).log_confidence.numpy()[:, None]
+    hits = np.where(SLOVA.top(logits).label == labels, 0, NONE)
     wanted = ExponentialCalibration.fit(log_probs, hits, at_most_one=True)
-    np.testing.assert_allclose(scorer.map(log_probs), wanted(log_probs), rtol=1e-4)
+    np.testing.assert_allclose(scorer.calibrator(log_probs), wanted(log_probs), rtol=1e-4)
     answers = extreme.predict(scorer, features, matrix, bias=bias)
     raw = extreme.predict(Scorer(classes=83), features, matrix, bias=bias)
     error, before = (ece(one.confidence.numpy()[:, None], hits) for one in (answers, raw))
     assert error < 0.03 < 0.1 < before
     assert abs(float(answers.none.mean()) - float((labels == NONE).float().mean())) < 0.01
     assert scorer.threshold(coverage=0.5) == pytest.approx(float(answers.confidence.median()), abs=0.01)
-    assert extreme.fit(features, matrix, labels, bias=bias, calibrate=None).map is None
+    assert extreme.fit(features, matrix, labels, bias=bias, calibration=None).calibrator is None
     with pytest.raises(ValueError, match="labels must lie in"):
         extreme.fit(features, matrix, labels + 1, bias=bias)
 

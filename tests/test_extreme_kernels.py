@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ova_loss, top_slova
+from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ova_loss
 from slova.extreme import chunks, kernels, loss_kernels, losses, readout, scoring
 from slova.extreme.kernels import Tile, tile_for
-from slova.heads import NONE
+from slova.heads import NONE, SLOVA
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -64,7 +64,10 @@ def test_every_tile_gives_the_answers_of_the_vectorised_path(classes):
 def test_maps_and_thresholds_are_applied_in_the_kernel(classes, dtype):
     logits = rows_of(classes).clamp(-6e4, 6e4).to(dtype)
     scorer = Scorer(
-        classes=classes, before=AffineCalibration(0.7, -0.5), map=MAP, none_map=ExponentialCalibration([0.4], [0.9])
+        classes=classes,
+        before=AffineCalibration(0.7, -0.5),
+        calibrator=MAP,
+        none_calibrator=ExponentialCalibration([0.4], [0.9]),
     )
     for reject in (0.0, 0.3):
         wanted = extreme.score(scorer, logits.cpu(), reject=reject)
@@ -77,7 +80,7 @@ def test_maps_and_thresholds_are_applied_in_the_kernel(classes, dtype):
 def test_top_and_rest_are_those_of_a_row(classes):
     logits = rows_of(classes)[:-2]  # without NaN
     top, index, rest = kernels.top_and_rest(logits)
-    wanted = top_slova(logits.cpu().double())
+    wanted = SLOVA.top(logits.cpu().double())
     assert torch.equal(index.cpu(), wanted.label)
     assert_same(-rest.double() - torch.nn.functional.softplus(-top.double()), wanted.log_confidence, atol=1e-7)
     assert_same(-rest.double() - torch.nn.functional.softplus(top.double()), wanted.log_none, atol=1e-7)
@@ -113,7 +116,7 @@ def test_the_loss_through_the_kernels_is_the_dense_one(monkeypatch):
     assert_same(ours, dense)
     for found, wanted in zip(torch.autograd.grad(ours, parts), torch.autograd.grad(dense, parts), strict=True):
         assert_same(found, wanted)
-    scorer, logits = Scorer(classes=150, map=MAP), (features @ matrix.T + bias).detach()
+    scorer, logits = Scorer(classes=150, calibrator=MAP), (features @ matrix.T + bias).detach()
     for found, wanted in zip(
         extreme.predict(scorer, features, matrix, bias=bias), scorer.predict(logits.cpu()), strict=True
     ):
@@ -178,7 +181,7 @@ def test_on_a_gpu_the_logits_are_never_all_there():
 @pytest.mark.parametrize("classes", [10, 1000])
 def test_on_a_gpu_score_takes_the_kernel_and_gives_the_answers_of_the_cpu(classes):
     logits = rows_of(classes, rows=4000)
-    scorer = Scorer(classes=classes, map=MAP)
+    scorer = Scorer(classes=classes, calibrator=MAP)
     for found, wanted in zip(
         extreme.score(scorer, logits.reshape(-1, 1, classes), reject=0.2),
         extreme.score(scorer, logits.cpu(), reject=0.2),

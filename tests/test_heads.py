@@ -15,8 +15,7 @@ from slova.heads import NONE, log_none, log_ova, log_several, log_slova, log_sof
 
 INF = math.inf
 HEADS = {name: getattr(heads, name) for name in heads.__all__ if name.startswith("log_")}
-READOUTS = {name: getattr(heads, name) for name in heads.__all__ if name.startswith("read_")}
-CLASSWISE = {"log_softmax", "log_ova", "log_slova"}  # (..., K) to (..., K); the others give one number a row
+CLASSWISE = {"log_softmax", "log_ova", "log_slova"}  # (..., K) to (..., K); the others give one number per row
 
 logit_rows = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 6)), elements=st.floats(-40, 40))
 
@@ -203,16 +202,6 @@ def test_a_head_takes_any_batch_shape(name, head, batch, kind):
     assert tuple(found.shape) == (*batch, 5) if name in CLASSWISE else tuple(found.shape) == batch
     rows = [np.asarray(head(row)) for row in logits.reshape(-1, 5)]
     np.testing.assert_allclose(np.asarray(found).ravel(), np.ravel(rows), rtol=1e-13)
-
-
-@pytest.mark.parametrize("read", READOUTS.values(), ids=READOUTS)
-@pytest.mark.parametrize("batch", [(), (0,), (2, 3)])
-@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
-def test_a_readout_has_one_none_a_row(read, batch, kind):
-    readout = read(kind(drawn(*batch, 5).astype(np.float32)))
-    assert tuple(readout.log_probs.shape) == (*batch, 5)
-    assert tuple(readout.log_none.shape) == batch
-    assert readout.log_none.dtype == readout.log_probs.dtype
 
 
 def test_lists_are_taken_as_numpy(head):

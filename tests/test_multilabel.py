@@ -62,7 +62,7 @@ def test_calibration_repairs_the_confidence_in_labels_that_come_together_and_lea
 
 @pytest.mark.parametrize("calibrate", [BetaCalibration.fit, partial(ExponentialCalibration.fit, at_most_one=True)])
 def test_any_map_of_one_probability_calibrates_the_set(calibrate):
-    fitted = SetScorer.fit(*dependent(5000), calibrate=calibrate)
+    fitted = SetScorer.fit(*dependent(5000), calibration=calibrate)
     logits, targets = dependent(5000, seed=1)
     answers = fitted.predict(logits)
     assert set_ece(answers.confidence, answers.sets, targets) < 0.05
@@ -70,8 +70,8 @@ def test_any_map_of_one_probability_calibrates_the_set(calibrate):
 
 def test_without_a_map_the_probability_of_the_set_stays_and_the_threshold_is_known(tmp_path):
     logits, targets = dependent(500)
-    fitted = SetScorer.fit(logits, targets, calibrate=None)
-    assert fitted.map is None
+    fitted = SetScorer.fit(logits, targets, calibration=None)
+    assert fitted.calibrator is None
     np.testing.assert_array_equal(fitted.predict(logits).confidence, SetScorer().predict(logits).confidence)
     fitted.save(tmp_path / "sets.slova")
     assert SetScorer.load(tmp_path / "sets.slova").threshold(coverage=0.5) == fitted.threshold(coverage=0.5)
@@ -108,8 +108,8 @@ def test_a_fitted_scorer_knows_its_labels_and_one_that_was_not_takes_any(tmp_pat
 
 def test_a_map_of_whole_rows_is_refused_because_a_set_has_one_probability():
     for call in (
-        lambda: SetScorer.fit(*dependent(500), calibrate=lambda log_probs, labels: TemperatureScaling(2.0)),
-        lambda: SetScorer(map=TemperatureScaling(2.0)),
+        lambda: SetScorer.fit(*dependent(500), calibration=lambda *_, **__: TemperatureScaling(2.0)),
+        lambda: SetScorer(calibrator=TemperatureScaling(2.0)),
     ):
         with pytest.raises(ValueError, match="TemperatureScaling calibrates whole rows"):
             call()
@@ -188,7 +188,7 @@ def test_what_does_not_fit_is_an_error_that_says_so(call, message):
 # To a file and back.
 
 
-@pytest.mark.parametrize("options", [{}, {"by_label": True}, {"calibrate": BetaCalibration.fit}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"by_label": True}, {"calibration": BetaCalibration.fit}], ids=str)
 def test_a_scorer_comes_back_from_its_file(options, tmp_path):
     scorer = SetScorer.fit(*dependent(2000), **options)
     scorer.save(tmp_path / "sets.slova")

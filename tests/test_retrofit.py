@@ -10,7 +10,7 @@ from torch import nn
 
 import slova
 from slova.calibration import AffineCalibration
-from slova.heads import NONE, log_ova, log_softmax, read_softmax
+from slova.heads import NONE, SOFTMAX, log_ova, log_softmax
 from slova.metrics import ece
 from slova.retrofit import NotConvergedWarning, OneVsAll, features_of, log_odds, refit
 
@@ -217,7 +217,7 @@ def test_a_layer_that_stopped_before_its_minimum_is_warned_of(separable):
 def test_the_stored_softmax_network_is_retrofitted_better_than_it_was(name):
     bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
     logits, labels = bench.ask_validation(bench.trained(method, 0), method.noise)
-    log_probs = read_softmax(logits[0]).log_probs
+    log_probs = SOFTMAX(logits[0]).log_probs
     fitted = Retrofitted.fit(log_probs, labels)
     assert (fitted(log_probs).argmax(1) == log_probs.argmax(1)).all()
     assert ece(np.exp(fitted(log_probs)), labels) < 0.5 * ece(np.exp(log_probs), labels)

@@ -1,4 +1,6 @@
-"""A scorer answers the same for numpy, torch and files, by the class on top before the map."""
+"""A scorer answers the same for numpy, torch and files, by the class on top before calibration."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,25 +10,12 @@ from hypothesis import strategies as st
 
 from slova import extreme
 from slova.artifact import ArtifactError
-from slova.calibration import (
-    BetaCalibration,
-    ExponentialCalibration,
-    HistogramBinning,
-    IsotonicCalibration,
-    TemperatureScaling,
-)
-from slova.heads import NONE, log_none, log_several, log_slova, read_slova
+from slova.calibration import ExponentialCalibration
+from slova.heads import HEADS, NONE, SLOVA, log_none, log_several, log_slova
 from slova.metrics import ece
-from slova.scorer import HEADS, Prediction, Scorer
+from slova.scorer import Prediction, Scorer
 
-CALIBRATIONS = {
-    "none": None,
-    "exponential": ExponentialCalibration.fit,
-    "temperature": TemperatureScaling.fit,
-    "isotonic": IsotonicCalibration.fit,
-    "beta": BetaCalibration.fit,
-    "histogram": HistogramBinning.fit,
-}
+CALIBRATIONS = {"none": None} | {name: name for name in ("exponential", "temperature", "isotonic", "beta", "histogram")}
 
 
 def rows_of(seed=0, rows=1500, classes=6, none=0.2):
@@ -42,7 +31,7 @@ def rows_of(seed=0, rows=1500, classes=6, none=0.2):
 def scorer(request):
     head, name = request.param
     logits, labels = rows_of()
-    return Scorer.fit(logits, labels, head=HEADS[head], calibrate=CALIBRATIONS[name], rescale=name == "beta")
+    return Scorer.fit(logits, labels, head=head, calibration=CALIBRATIONS[name], rescale=name == "beta")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -66,7 +55,7 @@ def test_any_batch_shape_is_answered_row_by_row(scorer, batch):
         assert all(tuple(np.shape(part)) == batch for part in answer)
 
 
-def test_the_label_is_the_top_class_before_the_map_and_the_confidence_is_its_own(scorer):
+def test_the_label_is_the_top_class_before_calibration_and_the_confidence_is_its_own(scorer):
     logits, _ = rows_of(1)
     answer = scorer.predict(logits)
     raw = scorer.raw(logits).log_probs
@@ -118,7 +107,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 def test_uncalibrated_numbers_are_those_of_the_heads():
     logits, labels = rows_of(none=0)
-    answer = Scorer.fit(logits, labels, calibrate=None).predict(logits)
+    answer = Scorer.fit(logits, labels, calibration=None).predict(logits)
     assert answer.confidence == pytest.approx(np.exp(log_slova(logits)).max(axis=1))
     assert answer.none == pytest.approx(np.exp(log_none(logits)))
     assert answer.several == pytest.approx(np.exp(log_several(logits)))
@@ -126,7 +115,7 @@ def test_uncalibrated_numbers_are_those_of_the_heads():
 
 def test_softmax_knows_neither_none_nor_several():
     logits, labels = rows_of(none=0)
-    answer = Scorer.fit(logits, labels, head=HEADS["softmax"]).predict(logits)
+    answer = Scorer.fit(logits, labels, head="softmax").predict(logits)
     assert np.all(answer.none == 0)
     assert np.all(answer.several == 0)
 
@@ -148,13 +137,13 @@ def test_calibration_makes_the_confidence_more_honest():
     fresh, truth = rows_of(1, rows=4000)
 
     def error(calibrate):
-        answer = Scorer.fit(logits, labels, calibrate=calibrate).predict(fresh)
+        answer = Scorer.fit(logits, labels, calibration=calibrate).predict(fresh)
         rows = np.zeros((len(truth), 7))
         rows[np.arange(len(truth)), answer.label] = answer.confidence
         return ece(rows, truth)
 
-    def top(*rows):
-        return ExponentialCalibration.fit(*rows, which="top")
+    def top(*rows, weight=None):
+        return ExponentialCalibration.fit(*rows, which="top", weight=weight)
 
     assert error(top) < 0.5 * error(None)
     assert error(top) < 0.1
@@ -189,7 +178,7 @@ def test_the_threshold_keeps_its_risk_among_saturated_confidences(kind, dtype):
     logits, labels = np.zeros((8000, 3), dtype), np.zeros(8000, int)
     logits[:4000, 0], logits[4000:, 0] = 18, 15
     labels[4000::2] = 1
-    scorer = Scorer.fit(logits, labels, head=HEADS["softmax"], calibrate=None)
+    scorer = Scorer.fit(logits, labels, head="softmax", calibration=None)
     answered = np.asarray(scorer.predict(kind(logits), reject=scorer.threshold(risk=0.02)).label) != NONE
     assert answered.tolist() == [True] * 4000 + [False] * 4000
 
@@ -197,11 +186,11 @@ def test_the_threshold_keeps_its_risk_among_saturated_confidences(kind, dtype):
 def test_the_threshold_counts_a_row_as_often_as_its_weight_says():
     logits, labels = rows_of()
     weight = np.random.default_rng(0).integers(0, 4, len(labels))
-    weighted = Scorer.fit(logits, labels, calibrate=None, weight=weight)
-    repeated = Scorer.fit(logits.repeat(weight, 0), labels.repeat(weight), calibrate=None)
+    weighted = Scorer.fit(logits, labels, calibration=None, weight=weight)
+    repeated = Scorer.fit(logits.repeat(weight, 0), labels.repeat(weight), calibration=None)
     for promise in ({"risk": 0.3}, {"risk": 0.25, "delta": None}, {"coverage": 0.4}):
         assert weighted.threshold(**promise) == repeated.threshold(**promise)
-    halved = Scorer.fit(logits, labels, calibrate=None, weight=weight / 2)
+    halved = Scorer.fit(logits, labels, calibration=None, weight=weight / 2)
     assert halved.threshold(risk=0.25, delta=None) == weighted.threshold(risk=0.25, delta=None)
     with pytest.raises(ValueError, match="weights that are no whole numbers"):
         halved.threshold(risk=0.3)
@@ -213,7 +202,7 @@ def test_the_sum_of_weights_has_no_effect(calibration, total):
     logits, labels = rows_of()
     weight = 1.0 + np.arange(len(labels)) % 3
     scorers = [
-        Scorer.fit(logits, labels, calibrate=CALIBRATIONS[calibration], weight=weight * scale)
+        Scorer.fit(logits, labels, calibration=CALIBRATIONS[calibration], weight=weight * scale)
         for scale in (1.0, total / weight.sum())
     ]
     one, other = (scorer.predict(logits) for scorer in scorers)
@@ -225,7 +214,7 @@ def test_the_sum_of_weights_has_no_effect(calibration, total):
 
 def test_weights_of_another_number_of_rows_are_refused():
     with pytest.raises(ValueError, match=r"weight \(3,\) does not match labels \(1500,\)"):
-        Scorer.fit(*rows_of(none=0), calibrate=None, weight=np.ones(3))
+        Scorer.fit(*rows_of(none=0), calibration=None, weight=np.ones(3))
 
 
 @pytest.mark.parametrize("reject", [np.nan, 50, -0.1, np.inf, np.array([0.5, 1.5]), torch.tensor([0.5, np.nan])])
@@ -249,18 +238,18 @@ def test_a_scorer_without_validation_knows_no_threshold():
 
 
 def test_a_head_of_ones_own_works_but_cannot_be_saved(tmp_path):
-    scorer = Scorer.fit(*rows_of(), head=lambda logits: read_slova(logits))
+    scorer = Scorer.fit(*rows_of(), head=replace(SLOVA, name="mine"))
     assert scorer.predict(rows_of()[0]).label.shape == (1500,)
-    with pytest.raises(ValueError, match="is not one of slova, ova, softmax and cannot be saved"):
+    with pytest.raises(ValueError, match="the head 'mine' is not one of slova, ova, softmax and cannot be saved"):
         scorer.save(tmp_path / "f")
 
 
-def test_a_map_that_could_not_be_loaded_is_not_saved(tmp_path):
+def test_a_calibrator_that_could_not_be_loaded_is_not_saved(tmp_path):
     class Mine(ExponentialCalibration):
         """Somebody's own."""
 
-    with pytest.raises(ValueError, match="map is a Mine, and only"):
-        Scorer(classes=3, map=Mine([1.0], [1.0])).save(tmp_path / "mine.slova")
+    with pytest.raises(ValueError, match="calibrator is a Mine, and only"):
+        Scorer(classes=3, calibrator=Mine([1.0], [1.0])).save(tmp_path / "mine.slova")
     assert not list(tmp_path.iterdir())
 
 

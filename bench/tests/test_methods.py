@@ -25,8 +25,9 @@ from slova_bench.networks import digits_net, resnet20
 from slova_bench.pipeline import Bench, pooled
 from slova_bench.train import Place, seeded
 
+from slova import heads
 from slova.calibration import TemperatureScaling
-from slova.heads import Readout, log_softmax, read_slova, read_softmax
+from slova.heads import Readout, log_softmax
 from slova.vision.outliers import low_pass
 
 CPU = torch.device("cpu")
@@ -270,7 +271,7 @@ def test_an_ensemble_of_slova_pools_before_the_readout(name):
     logits = np.random.default_rng(0).normal(size=(5, 20, 4))
     found, method = pooled(methods()[name].head, logits).log_probs, methods()[name]
     wanted = logits.mean(0) if name == "slova_ensemble" else log_softmax(logits).mean(0)
-    single = read_slova(wanted) if name == "slova_ensemble" else read_softmax(wanted)
+    single = heads.SLOVA(wanted) if name == "slova_ensemble" else heads.SOFTMAX(wanted)
     np.testing.assert_allclose(found, single.log_probs, atol=1e-12)
     assert method.members == 5
 

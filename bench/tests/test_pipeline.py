@@ -15,9 +15,9 @@ from slova_bench.store import Store, describe
 from slova_bench.test_sets import TestSet
 from torch import nn
 
-from slova import artifact
+from slova import artifact, heads
 from slova.calibration import ExponentialCalibration
-from slova.heads import NONE, read_ova, read_slova, read_softmax
+from slova.heads import NONE
 
 QUICK = SETTINGS["digits"].quick()
 SOFTMAX, TEMPERATURE, REACT, ENSEMBLE = find(["softmax", "temperature", "react", "ensemble"])
@@ -66,7 +66,7 @@ def test_five_ensembles_of_five_are_drawn_from_ten_networks():
 def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it():
     described = bench().description(SOFTMAX)
     assert json.loads(json.dumps(described)) == described
-    changed = {"members": 2, "samples": 2, "head": read_ova, "noise": 0.5, "calibrate": ExponentialCalibration.fit}
+    changed = {"members": 2, "samples": 2, "head": heads.OVA, "noise": 0.5, "calibrate": ExponentialCalibration.fit}
     for name, value in changed.items():
         assert bench().description(replace(SOFTMAX, **{name: value})) != described, name
     assert bench().description(replace(SOFTMAX, name="other", variant="x")) == described
@@ -131,7 +131,7 @@ def test_what_decides_the_weights_separates_them_and_nothing_else_does(change):
         change = {"recipe": replace(QUICK.recipe(SOFTMAX), rate=0.05)}
     assert bench().weights(replace(SOFTMAX, **change), 0) != bench().weights(SOFTMAX, 0)
     assert bench().weights(SOFTMAX, 1) != bench().weights(SOFTMAX, 0)
-    after = {"name": "x", "variant": "y", "members": 3, "samples": 4, "head": read_ova, "noise": 0.5}
+    after = {"name": "x", "variant": "y", "members": 3, "samples": 4, "head": heads.OVA, "noise": 0.5}
     assert bench().weights(replace(SOFTMAX, **after), 0) == bench().weights(SOFTMAX, 0)
 
 
@@ -185,7 +185,7 @@ def test_every_member_is_asked_as_often_as_there_are_samples():
     np.testing.assert_allclose(features, IMAGES.flatten(1) / 255, rtol=1e-6)
 
 
-@pytest.mark.parametrize("head", [read_softmax, read_ova, read_slova])
+@pytest.mark.parametrize("head", [heads.SOFTMAX, heads.OVA, heads.SLOVA])
 def test_pooling_is_the_mean_of_probabilities(head):
     logits = np.random.default_rng(0).normal(0, 5, (4, 20, 6))
     found = pooled(head, logits)

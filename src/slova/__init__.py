@@ -31,12 +31,8 @@ from slova.heads import (
     log_several,
     log_slova,
     log_softmax,
-    read_ova,
-    read_slova,
-    read_softmax,
 )
 from slova.scorer import Prediction, Scorer
-from slova.top import top_slova
 
 if TYPE_CHECKING:
     from slova.calibration.module import CalibratorModule
@@ -72,10 +68,6 @@ __all__ = [
     "log_softmax",
     "multilabel_loss",
     "ova_loss",
-    "read_ova",
-    "read_slova",
-    "read_softmax",
-    "top_slova",
 ]
 
 __version__ = "0.1.0"

@@ -1,10 +1,10 @@
-"""Whatever people keep their data in, as a stream of batches for a network: tensors, tuples, dicts, Datasets,
-DataLoaders; and numpy arrays, by `as_tensors`."""
+"""Batches for a network: from tensors, tuples, dicts, Datasets, DataLoaders, and by `as_tensors` from numpy arrays."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-__all__ = ["Batch", "as_tensors", "batches", "count", "device_of", "evaluation_mode", "logits_of", "shown"]
+from slova._backend import to_numpy
+
+__all__ = ["Batch", "as_tensors", "batches", "count", "device_of", "evaluation_mode", "logits_of", "with_progress"]
 
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -23,18 +25,17 @@ Batch = tuple[tuple[Any, ...], dict[str, Any]]
 def batches(
     source: Any, batch_size: int, device: torch.device, *, labelled: bool, inputs: int | None = None
 ) -> Iterable[tuple[Batch, Any]]:
-    """Arguments for the network (positional and by name), on its device, with the labels, or None where none are asked
-    for.
+    """Arguments of the network (positional and by name), on its device, with the labels, or None without `labelled`.
 
-    Where none are asked for, a tuple of whole tensors is all inputs, and a Dataset or DataLoader may bring labels all
-    the same, which are dropped: the last part of a batch that has one more than the network's `inputs`, or, where their
-    number is not known, of any batch of several parts.
+    Without `labelled` a tuple of whole tensors is all inputs, while labels in batches of a Dataset or DataLoader are
+    dropped: the last part of a batch that has one more than the network's `inputs`, or, if that number is not known, of
+    any batch of several parts.
     """
     return _Batches(source, batch_size, device, labelled, inputs)
 
 
 def as_tensors(source: Any, network: nn.Module) -> Any:
-    """The source with numpy arrays as tensors, their floats in the precision of the network; all else as it is."""
+    """The source with numpy arrays as tensors, floats in the precision of the network; the rest is unchanged."""
     dtype = next((weight.dtype for weight in network.parameters() if weight.is_floating_point()), None)
     if isinstance(source, Mapping) and any(isinstance(part, np.ndarray) for part in source.values()):
         return {name: _as_tensor(part, dtype) for name, part in source.items()}
@@ -44,7 +45,7 @@ def as_tensors(source: Any, network: nn.Module) -> Any:
 
 
 def device_of(network: nn.Module) -> torch.device:
-    """Where its weights are; one without any is on the CPU."""
+    """The device of its weights; the CPU if it has none."""
     weight = next(network.parameters(), None)
     return torch.device("cpu") if weight is None else weight.device
 
@@ -56,19 +57,34 @@ def count(batch: Batch | None) -> int | None:
 
 @contextlib.contextmanager
 def evaluation_mode(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients, and the former mode of every module afterwards."""
-    modes = [(module, module.training) for module in network.modules()]
+    """Evaluation mode without gradients. A module returns to its former mode when its last user leaves, so threads may
+    share it."""
+    modules = list(network.modules())
+    with _LOCK:
+        for module in modules:
+            users, mode = _USERS.get(module, (0, module.training))
+            _USERS[module] = users + 1, mode
     try:
-        network.eval()
+        with _LOCK:
+            network.eval()
         with torch.no_grad():
             yield
     finally:
-        for module, mode in modes:
-            module.training = mode
+        with _LOCK:
+            for module in modules:
+                users, mode = _USERS.pop(module)
+                if users > 1:
+                    _USERS[module] = users - 1, mode
+                else:
+                    module.training = mode
+
+
+_LOCK = threading.Lock()
+_USERS: dict[nn.Module, tuple[int, bool]] = {}  # of modules in evaluation mode: how many, and the mode before
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits in what a network returned: a tensor, something with `.logits`, or a dict with "logits"."""
+    """The logits of a network's output: a tensor, an object with `.logits`, or a dict with "logits"."""
     if isinstance(output, Tensor):
         return output
     found = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
@@ -77,11 +93,11 @@ def logits_of(output: Any) -> Tensor:
     return found
 
 
-def shown(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
-    """The stream with a progress bar on standard error: on a terminal, or when asked for."""
+def with_progress(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
+    """The stream with a progress bar on standard error; by default on a terminal."""
     show = sys.stderr.isatty() if progress is None else progress
     length = None
-    with contextlib.suppress(TypeError):  # a stream without a length has a bar without an end
+    with contextlib.suppress(TypeError):  # a stream without a length
         length = len(stream)  # type: ignore[arg-type]
     with click.progressbar(stream, length=length, label=label, file=sys.stderr, hidden=not show) as bar:
         yield from bar
@@ -91,7 +107,7 @@ class _Batches:
     def __init__(self, source: Any, batch_size: int, device: torch.device, labelled: bool, inputs: int | None) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        _check_source(source)
+        check_source(source)
         is_dataset = isinstance(source, Dataset) and not isinstance(source, IterableDataset)
         self.source = DataLoader(source, batch_size=batch_size) if is_dataset else source
         self.batch_size, self.device, self.labelled = batch_size, device, labelled
@@ -118,14 +134,14 @@ class _Batches:
 
 
 def _rows(source: Any) -> int | None:
-    """How many rows whole tensors hold; None if the source is a stream of batches."""
+    """The number of rows of whole tensors; None if the source is a stream of batches."""
     parts = _tensors(source)
     if parts is None:
         return None
     lengths = {len(part) for part in parts}
     if len(lengths) != 1:
         raise ValueError(
-            f"the tensors must have as many rows each, got {', '.join(str(tuple(part.shape)) for part in parts)}"
+            f"the tensors must have the same number of rows, got {', '.join(str(tuple(part.shape)) for part in parts)}"
         )
     return lengths.pop()
 
@@ -156,18 +172,18 @@ def _labelled(item: Any) -> tuple[Batch, Any]:
         label = next((name for name in LABELS if name in item), None)
         if label is None:
             raise ValueError(
-                f"a batch wants its labels under 'labels' or 'label', got the keys {', '.join(map(str, item))}"
+                f"a batch must have its labels under 'labels' or 'label', got the keys {', '.join(map(str, item))}"
             )
         return _unlabelled(item, None), item[label]
     if not isinstance(item, tuple | list):
-        raise ValueError(f"a batch wants inputs and labels, got a {type(item).__name__}")
+        raise ValueError(f"a batch must be inputs and labels, got a {type(item).__name__}")
     if len(item) < 2:
-        raise ValueError("a batch wants inputs and labels, got inputs only")
+        raise ValueError("a batch must be inputs and labels, got inputs only")
     return (tuple(item[:-1]), {}), item[-1]
 
 
 def _unlabelled(item: Any, inputs: int | None) -> Batch:
-    """Arguments of one batch, without the labels that it may bring."""
+    """Arguments of one batch, without its labels."""
     if isinstance(item, Mapping):
         return (), {name: value for name, value in item.items() if name not in LABELS}
     if not isinstance(item, tuple | list):
@@ -176,22 +192,22 @@ def _unlabelled(item: Any, inputs: int | None) -> Batch:
     return tuple(item[:-1] if has_labels else item), {}
 
 
-def _check_source(source: Any) -> None:
-    """Tensors that come with something else would be taken for batches, each for itself."""
+def check_source(source: Any) -> None:
+    """The check of a source, made once; tensors beside anything else would each be taken for a batch."""
     parts = _parts(source)
     if any(isinstance(part, np.ndarray) for part in (source, *parts)):
-        raise TypeError("wanted tensors, got numpy.ndarray: torch.from_numpy(array) makes one")
+        raise TypeError("expected tensors, got numpy.ndarray: convert it by torch.from_numpy(array)")
     wrong = [type(part).__name__ for part in parts if not isinstance(part, Tensor)]
     if wrong and (len(wrong) < len(parts) or isinstance(source, Mapping)):
-        raise TypeError(f"wanted tensors only, got {', '.join(wrong)} among them")
+        raise TypeError(f"expected only tensors, got {', '.join(wrong)} among them")
     if isinstance(source, str) or not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
-        raise TypeError(f"wanted tensors, a Dataset or batches, got {type(source).__name__}")
+        raise TypeError(f"expected tensors, a Dataset or batches, got {type(source).__name__}")
 
 
 def _as_tensor(value: Any, dtype: torch.dtype | None) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    tensor = torch.from_numpy(np.require(value, requirements=["C", "W"]))  # torch takes no others
+    tensor = torch.from_numpy(np.require(to_numpy(value), requirements=["C", "W"]))  # torch takes no others
     return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
 
 

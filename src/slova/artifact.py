@@ -116,22 +116,21 @@ def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, typ
 
 
 def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
-    """Those of these fields of a value that are not None, each packed under its name. A type that `unpack_parts` would
-    not know is refused."""
+    """These fields of a value, each packed under its name, None as null."""
     tensors: Tensors = {}
     meta: dict[str, Any] = {}
     for name in names:
-        if (part := getattr(value, name)) is not None:
-            arrays, meta[name] = pack(part, name, types)
-            tensors |= arrays
+        part = getattr(value, name)
+        arrays, meta[name] = ({}, None) if part is None else pack(part, name, types)
+        tensors |= arrays
     return tensors, meta
 
 
 def unpack_parts(
     tensors: Mapping[str, Array], meta: Mapping[str, Any], names: Sequence[str], types: Mapping[str, type]
 ) -> dict[str, Any]:
-    """The fields that `pack_parts` found."""
-    return {name: unpack(tensors, meta[name], name, types) for name in names if name in meta}
+    """The fields that `pack_parts` packed."""
+    return {name: meta[name] and unpack(tensors, meta[name], name, types) for name in names}
 
 
 def _endless(content: Any) -> bool:

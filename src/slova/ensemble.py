@@ -4,7 +4,7 @@
     classifier = slova.Classifier.fit(network, validation)
 
     network = Ensemble(DistanceAware.fit(member, validation) for member in networks)     # each is distance-aware
-    classifier = slova.Classifier.fit(network, validation, head=slova.read_softmax, calibrate=TemperatureScaling.fit)
+    classifier = slova.Classifier.fit(network, validation, head="softmax", calibration="temperature")
 
 The mean of log-probabilities is underconfident, hence the temperature.
 """

@@ -1,83 +1,161 @@
 """From logits to log-probabilities: softmax, one-vs-all, and SLOVA, "this class and no other".
 
 A network with K outputs f (the logits, class axis last, any batch shape) is read as K independent yes/no answers
-p_k = sigmoid(f_k). Exactly one of these things is then true of an input:
+p_k = sigmoid(f_k). Exactly one of these is then true of an input:
 
-    none      no class says yes                P(none)    = prod_j (1 - p_j)
-    one       class k and no other says yes    P(k)       = p_k prod_{j != k} (1 - p_j)        (Eq. 3)
-    several   two or more classes say yes      P(several) = 1 - P(none) - sum_k P(k)
+    none      no class fits                    P(none)    = prod_j (1 - p_j)
+    one       class k fits and no other        P(k)       = p_k prod_{j != k} (1 - p_j)        (Eq. 3)
+    several   two or more classes fit          P(several) = 1 - P(none) - sum_k P(k)
 
 so the confidence max_k P(k) is low both when no class fits and when several do. Everything is computed in log space,
 where the products are sums of softplus(f) = log(1 + e^f), for numpy arrays and torch tensors alike; torch results are
 differentiable.
+
+A `Head` is one way to read logits: `SLOVA(logits)` is the readout of all classes, `SLOVA.top(logits)` only the top
+class of each row, in one pass and without a result of shape (N, K). `HEADS` finds a head by its name.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from slova._backend import Array, floating
+import numpy as np
+
+from slova._backend import Array, Backend
+from slova._validation import NONE, check_logits
 
 __all__ = [
+    "HEADS",
     "NONE",
+    "OVA",
+    "SLOVA",
+    "SOFTMAX",
+    "Head",
     "Readout",
+    "Top",
+    "find_head",
+    "in_chunks",
     "log_multilabel",
     "log_none",
     "log_ova",
     "log_several",
     "log_slova",
     "log_softmax",
-    "read_ova",
-    "read_slova",
-    "read_softmax",
+    "top_and_none",
 ]
 
-NONE = -1
-"""The label "none of the classes": in losses, calibration, prediction and metrics."""
+CHUNK = 1 << 21  # numbers at a time: a few megabytes, far below what a whole result would touch
+INF = float("inf")
+
+Formula = Callable[[Array, Backend], Array]
 
 
 class Readout(NamedTuple):
-    """What a head says of a batch: log P(this class and no other) (..., K), and log P(none) (...), which those K do not
-    determine."""
+    """Log-probabilities of the classes (..., K), and of none of them (...), which those K do not determine."""
 
     log_probs: Array
     log_none: Array
 
 
-def read_softmax(logits: Array) -> Readout:
-    """The softmax read-out: "none" is impossible."""
-    log_probs = log_softmax(logits)
-    return Readout(log_probs, floating(log_probs, "log_probs")[1].full(log_probs[..., 0], -float("inf")))
+class Top(NamedTuple):
+    """The most probable class, the log of its probability, and log P(none), each of shape (...)."""
+
+    label: Array
+    log_confidence: Array
+    log_none: Array
 
 
-def read_ova(logits: Array) -> Readout:
-    """The plain one-vs-all read-out: each class by itself, so that a row can sum to more than one."""
-    return Readout(log_ova(logits), log_none(logits))
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """A way to read logits (..., K) as log-probabilities.
+
+    Its formulas take logits that were checked and their `slova._backend` primitives:
+
+    name: the word for it in Python, on the command line and in files.
+    log_probs: the log-probability of each class (..., K).
+    log_none, log_several: those of no class and of several classes (...); None where the head rules them out.
+    top_formula: the top class without the other ones; None takes it from `log_probs`.
+    order_preserving: whether the largest logit is always the most probable class. It is then the label, even where
+        rounding ties log-probabilities.
+    """
+
+    name: str
+    log_probs: Formula
+    log_none: Formula | None = None
+    log_several: Formula | None = None
+    top_formula: Callable[[Array, Backend], Top] | None = None
+    order_preserving: bool = False
+
+    def __call__(self, logits: Array) -> Readout:
+        return self.readout(*check_logits(logits))
+
+    def top(self, logits: Array) -> Top:
+        """The most probable class of each row; large arrays on the host are taken in chunks."""
+        return Top(*in_chunks(self.read_top, *check_logits(logits)))
+
+    def readout(self, logits: Array, ops: Backend) -> Readout:
+        """The same as calling the head, for logits that were checked."""
+        log_probs = self.log_probs(logits, ops)
+        return Readout(log_probs, self._or_impossible(self.log_none, logits, ops))
+
+    def read_top(self, logits: Array, ops: Backend) -> Top:
+        """The same as `top`, for logits that were checked."""
+        if self.top_formula is not None:
+            return self.top_formula(logits, ops)
+        log_probs, log_none = self.readout(logits, ops)
+        index = self.top_index(logits, log_probs, ops)
+        return Top(index[..., 0], ops.take(log_probs, index)[..., 0], log_none)
+
+    def top_index(self, logits: Array, log_probs: Array, ops: Backend) -> Array:
+        """The most probable class of each row, last axis kept."""
+        return ops.top(logits if self.order_preserving else log_probs)[1]
+
+    def several(self, logits: Array, ops: Backend) -> Array:
+        """log P(several), -inf where the head rules it out, for logits that were checked."""
+        return self._or_impossible(self.log_several, logits, ops)
+
+    def _or_impossible(self, formula: Formula | None, logits: Array, ops: Backend) -> Array:
+        return ops.full(logits[..., 0], -INF) if formula is None else formula(logits, ops)
 
 
-def read_slova(logits: Array) -> Readout:
-    """The SLOVA read-out."""
-    return Readout(log_slova(logits), log_none(logits))
+def find_head(head: str | Head) -> Head:
+    """The head of this name; a head is returned as it is."""
+    if isinstance(head, Head):
+        return head
+    if not isinstance(head, str) or head not in HEADS:
+        raise ValueError(f"head must be a Head or one of {', '.join(HEADS)}, got {head!r}")
+    return HEADS[head]
+
+
+def in_chunks(
+    function: Callable[[Array, Backend], tuple[Array, ...]], logits: Array, ops: Backend
+) -> tuple[Array, ...]:
+    """A function of logits (..., K) with results of shape (...); large arrays on the host are taken in chunks."""
+    on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
+    known = all(isinstance(size, int) for size in logits.shape)  # while a program is traced, its batch has no size yet
+    if not on_host or not known or math.prod(logits.shape) <= 2 * CHUNK:
+        return function(logits, ops)
+    flat, rows = logits.reshape(-1, logits.shape[-1]), max(1, CHUNK // logits.shape[-1])
+    chunks = [function(flat[first : first + rows], ops) for first in range(0, len(flat), rows)]
+    return tuple(ops.concatenate(parts).reshape(logits.shape[:-1]) for parts in zip(*chunks, strict=True))
 
 
 def log_softmax(logits: Array) -> Array:
-    """log of softmax: what SLOVA becomes once it is known that exactly one class says yes. Taken from the top class, so
-    that a probability near one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top))."""
-    logits, ops = floating(logits, "logits")
-    top, index = ops.top(logits)
-    shifted = ops.minus(logits, top)
-    rival_odds = ops.exp(ops.put(shifted, index, ops.full(top, -float("inf"))))
-    return shifted - ops.log1p(rival_odds.sum(-1))[..., None]
+    """log of softmax: SLOVA given that exactly one class fits. Computed from the top class, so that a probability near
+    one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top))."""
+    return _softmax(*check_logits(logits))
 
 
 def log_ova(logits: Array) -> Array:
     """log p_k = log sigmoid(f_k)."""
-    logits, ops = floating(logits, "logits")
-    return -ops.softplus(-logits)
+    return _ova(*check_logits(logits))
 
 
 def log_slova(logits: Array) -> Array:
-    """log P(k) = f_k - sum_j softplus(f_j)  (Eq. 3), taken from the top class, so that nothing cancels:
+    """log P(k) = f_k - sum_j softplus(f_j)  (Eq. 3), computed from the top class, so that nothing cancels:
 
     log P(top) = -softplus(-f_top) - sum_{j != top} softplus(f_j),   log P(k) = log P(top) + (f_k - f_top).
 
@@ -87,27 +165,63 @@ def log_slova(logits: Array) -> Array:
            [0., 0.],
            [0., 0.]])
     """
-    logits, ops = floating(logits, "logits")
-    top, index = ops.top(logits)
-    return ops.minus(logits, top) - ops.softplus(ops.put(logits, index, -top)).sum(-1)[..., None]
+    return _slova(*check_logits(logits))
 
 
 def log_none(logits: Array) -> Array:
     """log P(none) = -sum_j softplus(f_j)."""
-    logits, ops = floating(logits, "logits")
-    return -ops.softplus(logits).sum(-1)
+    return _none(*check_logits(logits))
 
 
 def log_several(logits: Array) -> Array:
-    """log P(several): the top class and a second one, summed over which is the first of the others to say yes beside
-    exactly one.
+    """log P(several), a sum over the first class j to fit beside exactly one of the top class and those before j.
 
-    P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j), all terms positive, so that nothing
+    P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j); all terms are positive, so nothing
     cancels.
     """
-    logits, ops = floating(logits, "logits")
+    return _several(*check_logits(logits))
+
+
+def log_multilabel(logits: Array) -> Array:
+    """log of the probability of the likeliest *set* of labels, {k: p_k >= 1/2}  (Remark 3.1)."""
+    logits, ops = check_logits(logits)
+    return -ops.softplus(-abs(logits)).sum(-1)
+
+
+def top_and_none(top: Array, rest: Array, ops: Backend) -> tuple[Array, Array]:
+    """log P(top) and log P(none) of SLOVA from the largest logit and rest = sum_{j != top} softplus(f_j)."""
+    return -rest - ops.softplus(-top), -rest - ops.softplus(top)
+
+
+def _softmax(logits: Array, ops: Backend) -> Array:
     top, index = ops.top(logits)
-    nothing = ops.full(top, -float("inf"))
+    shifted = ops.minus(logits, top)
+    rival_odds = ops.exp(ops.put(shifted, index, ops.full(top, -INF)))
+    return shifted - ops.log1p(rival_odds.sum(-1))[..., None]
+
+
+def _ova(logits: Array, ops: Backend) -> Array:
+    return -ops.softplus(-logits)
+
+
+def _slova(logits: Array, ops: Backend) -> Array:
+    top, index = ops.top(logits)
+    return ops.minus(logits, top) - ops.softplus(ops.put(logits, index, -top)).sum(-1)[..., None]
+
+
+def _slova_top(logits: Array, ops: Backend) -> Top:
+    top, index = ops.top(logits)
+    rest = ops.drop(ops.softplus(logits), index).sum(-1)
+    return Top(index[..., 0], *top_and_none(top[..., 0], rest, ops))
+
+
+def _none(logits: Array, ops: Backend) -> Array:
+    return -ops.softplus(logits).sum(-1)
+
+
+def _several(logits: Array, ops: Backend) -> Array:
+    top, index = ops.top(logits)
+    nothing = ops.full(top, -INF)
     others = ops.put(logits, index, nothing)
     rival_odds = ops.exp(ops.put(ops.minus(logits, top), index, nothing))
     exactly_one = (
@@ -116,7 +230,18 @@ def log_several(logits: Array) -> Array:
     return ops.logsumexp(ops.put(exactly_one - ops.softplus(-logits), index, nothing))
 
 
-def log_multilabel(logits: Array) -> Array:
-    """log of the probability of the likeliest *set* of labels, {k: p_k >= 1/2}  (Remark 3.1)."""
-    logits, ops = floating(logits, "logits")
-    return -ops.softplus(-abs(logits)).sum(-1)
+SLOVA = Head(
+    name="slova",
+    log_probs=_slova,
+    log_none=_none,
+    log_several=_several,
+    top_formula=_slova_top,
+    order_preserving=True,
+)
+"""This class and no other: the readout of the paper."""
+OVA = Head(name="ova", log_probs=_ova, log_none=_none, log_several=_several, order_preserving=True)
+"""One-vs-all: each class by itself, so that a row can sum to more than one."""
+SOFTMAX = Head(name="softmax", log_probs=_softmax, order_preserving=True)
+"""Softmax: none and several are impossible."""
+HEADS = {head.name: head for head in (SLOVA, OVA, SOFTMAX)}
+"""Every head by its name."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from slova._backend.torch import TORCH
+from slova._backend import TORCH
 from slova.heads import NONE
 
 __all__ = ["init_bias", "multilabel_loss", "ova_loss"]

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from slova import artifact
 from slova._backend import Array, floating, to_numpy
-from slova._validation import confidence_column
-from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration
+from slova._validation import check_confidence, check_logits
+from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, resolve
 from slova.heads import NONE, log_multilabel, log_ova
 from slova.metrics import Selection
 from slova.metrics.binning import BinCounts
@@ -61,7 +61,7 @@ class LabelCalibration:
         object.__setattr__(self, "offset", offset)
 
     def __call__(self, logits: Array) -> Array:
-        logits, ops = floating(logits, "logits")
+        logits, ops = check_logits(logits)
         if logits.shape[-1] != len(self.scale):
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {len(self.scale)} calibrated labels")
         return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
@@ -78,7 +78,7 @@ class LabelCalibration:
         return cls([found.scale for found in maps], [found.offset for found in maps])
 
 
-PARTS = ("before", "map", "validation")
+PARTS = ("before", "calibrator", "validation")
 VALUES: dict[str, type] = {**CALIBRATORS, "LabelCalibration": LabelCalibration, "Selection": Selection}
 
 
@@ -89,14 +89,14 @@ class SetScorer:
 
     labels: int | None = None
     before: LabelCalibration | None = None
-    map: Calibrator | None = None
+    calibrator: Calibrator | None = None
     validation: Selection | None = None
 
     def __post_init__(self) -> None:
-        if self.map is not None and not self.map.elementwise:
+        if self.calibrator is not None and not self.calibrator.elementwise:
             raise ValueError(
-                f"{type(self.map).__name__} calibrates whole rows, but a set has one probability: the calibrator "
-                "must be elementwise, such as ExponentialCalibration or BetaCalibration"
+                f"{type(self.calibrator).__name__} calibrates whole rows, but a set has one probability: the "
+                "calibrator must be elementwise, such as ExponentialCalibration or BetaCalibration"
             )
 
     @classmethod
@@ -106,24 +106,24 @@ class SetScorer:
         targets: Array,
         *,
         by_label: bool = False,
-        calibrate: Callable[[Array, Array], Calibrator] | None = ExponentialCalibration.fit,
+        calibration: str | Callable[..., Calibrator] | None = "exponential",
     ) -> SetScorer:
         """Fit on validation logits and targets (N, K). The sets stay what they were; with `by_label`, each label is
-        calibrated first, which gives better marginals and other sets, not always better ones. `calibrate` fits the map
-        of the set's probability, given as (N, 1), with label 0 where the set was right and NONE where not; None leaves
-        it."""
+        calibrated first, which gives better marginals and other sets, not always better ones. `calibration`, as in
+        `Scorer.fit`, is of the probability of the set, as (N, 1), with label 0 if the set was right, else NONE."""
         logits, wanted = _check_targets(logits, targets)
+        fit = resolve(calibration)
         scorer = cls(labels=wanted.shape[1], before=LabelCalibration.fit(logits, targets) if by_label else None)
         moved = scorer.logits(logits)
         right = ((moved >= 0) == wanted).all(axis=1)
         log_probs = log_multilabel(moved)[:, None]
-        fitted = None if calibrate is None else calibrate(log_probs, np.where(right, 0, NONE))
-        confidence = replace(scorer, map=fitted).predict(logits).confidence.astype(np.float64)
-        return replace(scorer, map=fitted, validation=Selection.histogram(confidence, right))
+        fitted = None if fit is None else fit(log_probs, np.where(right, 0, NONE))
+        confidence = replace(scorer, calibrator=fitted).predict(logits).confidence.astype(np.float64)
+        return replace(scorer, calibrator=fitted, validation=Selection.histogram(confidence, right))
 
     def logits(self, logits: Array) -> Array:
         """One-vs-all logits after the calibration of each label."""
-        logits, _ = floating(logits, "logits")
+        logits, _ = check_logits(logits)
         if self.labels not in (None, logits.shape[-1]):
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.labels} labels of this scorer")
         return logits if self.before is None else self.before(logits)
@@ -133,7 +133,7 @@ class SetScorer:
         moved = self.logits(logits)
         ops = floating(moved, "logits")[1]
         whole = log_multilabel(moved)[..., None]
-        confidence = ops.exp(whole if self.map is None else self.map(whole))[..., 0]
+        confidence = ops.exp(whole if self.calibrator is None else self.calibrator(whole))[..., 0]
         return SetPrediction(moved >= 0, confidence, ops.exp(log_ova(moved)))
 
     def threshold(
@@ -170,7 +170,7 @@ def hamming(sets: Array, targets: Array) -> float:
 def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -> float:
     """ECE of the confidence (N,) in "exactly this set", in bins of equal width."""
     right = (_matching(sets, targets) == _bools(targets, "targets")).all(axis=1)
-    column = confidence_column(confidence, "confidence")
+    column = check_confidence(confidence, "confidence")
     if column.shape != right.shape:
         raise ValueError(f"confidence {column.shape} does not match sets {np.shape(sets)}")
     return BinCounts.binned(column, right, bins, "width").value

@@ -22,8 +22,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova._backend import Array, floating
+from slova._backend import Array
 from slova._batches import as_tensors, batches, evaluation_mode, logits_of
+from slova._validation import check_logits
 from slova.losses import ova_loss
 
 __all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"]
@@ -42,7 +43,7 @@ def log_odds(logits: Array) -> Array:
     >>> log_odds(torch.tensor([0.5, 0.25, 0.25]).log()).sigmoid()
     tensor([0.5000, 0.2500, 0.2500])
     """
-    logits, ops = floating(logits, "logits")
+    logits, ops = check_logits(logits)
     if logits.shape[-1] < 2:
         raise ValueError(f"logits must have at least two classes, got shape {tuple(logits.shape)}")
     top, index = ops.top(logits)

@@ -1,13 +1,13 @@
-"""From logits to an answer: a label or NONE, a calibrated confidence, P(none) and P(several).
+"""From logits to predictions: a label or NONE, a calibrated confidence, P(none) and P(several).
 
-The order of things, the same for files of logits, torch modules and scikit-learn:
+The same steps for files of logits, torch modules and scikit-learn:
 
-    logits -> [affine map] -> head -> Readout -> calibration map -> confidence of the top class
+    logits -> [affine calibrator] -> head -> Readout -> calibrator -> confidence of the top class
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from slova import artifact
-from slova._backend import Array, floating, of, to_numpy
-from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration
-from slova.calibration.pairs import check_rows, check_weight
-from slova.heads import NONE, Readout, log_several, read_ova, read_slova, read_softmax
+from slova._backend import Array, Backend
+from slova._validation import Floats, Ints, check_logits, check_rows, check_share, check_weight
+from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration, resolve
+from slova.heads import HEADS, NONE, SLOVA, Head, Readout, Top, find_head, in_chunks
 from slova.metrics import Selection
 from slova.thresholds import threshold_for
-from slova.top import Top, by_pieces, top_slova
 
 if TYPE_CHECKING:
     from slova.export.parity import Parity
 
-__all__ = ["HEADS", "Prediction", "Scorer"]
+__all__ = ["Prediction", "Saved", "Scorer", "file_labels", "fit_none_calibrator", "load_saved"]
 
-HEADS: dict[str, Callable[[Array], Readout]] = {"slova": read_slova, "ova": read_ova, "softmax": read_softmax}
-PARTS = ("before", "map", "none_map", "validation")
+PARTS = ("before", "calibrator", "none_calibrator", "validation")
 VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection}
+
+Calibration = str | Callable[..., Calibrator] | None
 
 
 class Prediction(NamedTuple):
-    """What is said of each input: the label (NONE where it was rejected; with class names given the name, and None),
-    the calibrated probability that this label is right, the probability that no class fits, and that several do."""
+    """The answer per input: the label (NONE where it was rejected; with class names given the name, and None), the
+    calibrated probability that this label is right, the probability that no class fits, and that several do."""
 
     label: Array
     confidence: Array
@@ -45,14 +45,21 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scorer:
-    """A head, what calibrates it, and what its validation set looked like. It acts on numpy arrays and torch tensors
-    alike."""
+    """A head and its calibrators, for numpy arrays and torch tensors of logits.
+
+    classes: the number of classes K.
+    head: how logits are read.
+    before: an affine calibrator of the logits, in front of the head.
+    calibrator: the calibrator of the log-probabilities; None leaves them as the head gives them.
+    none_calibrator: the calibrator of log P(none).
+    validation: the confidences and hits of the validation set, by which `threshold` is found.
+    """
 
     classes: int
-    head: Callable[[Array], Readout] = read_slova
+    head: Head = SLOVA
     before: AffineCalibration | None = None
-    map: Calibrator | None = None
-    none_map: Calibrator | None = None
+    calibrator: Calibrator | None = None
+    none_calibrator: Calibrator | None = None
     validation: Selection | None = None
 
     @classmethod
@@ -61,49 +68,59 @@ class Scorer:
         logits: Array,
         labels: Array,
         *,
-        head: Callable[[Array], Readout] = read_slova,
-        calibrate: Callable[..., Calibrator] | None = ExponentialCalibration.fit,
+        head: str | Head = SLOVA,
+        calibration: Calibration = "exponential",
         rescale: bool = False,
         weight: Array | None = None,
     ) -> Scorer:
-        """Fit on validation logits (N, K) and labels (N,), NONE allowed. `calibrate` fits the map of the
-        log-probabilities, None leaves them; `rescale` fits an affine map of the logits first. P(none) is calibrated
-        when the labels have NONE rows. `weight`, how often each row counts, goes to all of them and to `threshold`, for
-        which a row of weight 3 is three rows; other weights than whole numbers keep no `delta` there. Among thousands
-        of classes the hits drown in the other pairs: `slova.extreme.fit` looks at the top class of each row alone."""
-        logits, labels = _check_logits(logits, labels)
+        """Fit on validation logits (N, K) and labels (N,), NONE allowed.
+
+        head: a name of `slova.heads.HEADS`, or a head.
+        calibration: a name of `slova.calibration.CALIBRATORS`, a fit function of log-probabilities, labels and
+            `weight`, or None for no calibration. P(none) is calibrated if there are NONE rows.
+        rescale: fit an affine calibrator of the logits first.
+        weight: how often each row counts, in every calibrator and in `threshold`; weights other than whole numbers
+            allow no `delta` there.
+
+        With thousands of classes the hits are rare among the pairs: `slova.extreme.fit` uses only the top class of each
+        row.
+        """
+        logits, labels = check_rows(logits, labels, "logits")
         weight = None if weight is None else check_weight(weight, labels)
+        head, fit = find_head(head), resolve(calibration)
         before = AffineCalibration.fit(logits, labels, weight=weight) if rescale else None
         readout = head(logits if before is None else before(logits))
         scorer = cls(
             classes=logits.shape[1],
             head=head,
             before=before,
-            map=None if calibrate is None else calibrate(readout.log_probs, labels, **_weighted(weight)),
-            none_map=none_map_of(readout.log_none, labels, weight),
+            calibrator=None if fit is None else fit(readout.log_probs, labels, weight=weight),
+            none_calibrator=fit_none_calibrator(readout.log_none, labels, weight),
         )
-        answer = scorer.predict(logits)  # and not the top after the map, which may tie classes or change their order
-        rows = answer.confidence.astype(np.float64), answer.label == labels
-        kept = Selection.histogram(*rows) if weight is None else Selection.weighted(*rows, weight)
-        return replace(scorer, validation=kept)
+        prediction = scorer.predict(logits)  # the top after calibration may be another class, or tied
+        rows = prediction.confidence.astype(np.float64), prediction.label == labels
+        validation = Selection.histogram(*rows) if weight is None else Selection.weighted(*rows, weight)
+        return replace(scorer, validation=validation)
 
     def __call__(self, logits: Array) -> Readout:
-        """The calibrated read-out of all classes; calibrated class by class, a row need not sum to one (see
+        """The calibrated readout of all classes; calibrated class by class, a row need not sum to one (see
         `complete`)."""
         log_probs, log_none = self.raw(logits)
-        return Readout(log_probs if self.map is None else self.map(log_probs), self._none(log_none))
+        return Readout(log_probs if self.calibrator is None else self.calibrator(log_probs), self._none(log_none))
 
     def raw(self, logits: Array) -> Readout:
-        """The read-out before calibration."""
-        logits = self._checked(logits)
-        return self.head(logits if self.before is None else self.before(logits))
+        """The readout before calibration."""
+        logits, ops = check_logits(logits, self.classes)
+        return self.head.readout(logits if self.before is None else self.before(logits), ops)
 
     def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
-        """The answer for each row; NONE where the confidence is below `reject`, or NaN. The label is the top class
-        before the map, so a map that ties classes cannot change it."""
-        check_reject(reject)
-        label, log_confidence, log_none, several = by_pieces(self._answer, self._checked(logits))
-        ops = of(log_none)
+        """The prediction per row; NONE where the confidence is below `reject`, or NaN. The label is the top class
+        before calibration, so a calibrator that ties classes cannot change it."""
+        return self.answer(*check_logits(logits, self.classes), check_share(reject, "reject"))
+
+    def answer(self, logits: Array, ops: Backend, reject: float) -> Prediction:
+        """The same as `predict`, for logits that were checked."""
+        label, log_confidence, log_none, several = in_chunks(self._log_answer, logits, ops)
         confidence = ops.exp(log_confidence)
         label = ops.where(confidence >= reject, label, ops.full(label, NONE))
         return Prediction(label, confidence, ops.exp(log_none), ops.exp(several))
@@ -111,12 +128,13 @@ class Scorer:
     @property
     def none_is_calibrated(self) -> bool:
         """Whether P(none) was calibrated on NONE rows; otherwise it is the network's own."""
-        return self.none_map is not None
+        return self.none_calibrator is not None
 
     def threshold(
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
-        """The `reject` that keeps a promise, by the validation set: see `slova.thresholds.threshold_for`."""
+        """The `reject` that guarantees a risk or a coverage, by the validation set: see
+        `slova.thresholds.threshold_for`."""
         if self.validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
         return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
@@ -126,8 +144,8 @@ class Scorer:
 
     @classmethod
     def load(cls, path: str | Path) -> Scorer:
-        """From its own file, or out of a saved classifier, whose network is left alone."""
-        return cls.unpacked(*artifact.load(path, "scorer", "classifier"))
+        """The scorer of a file that `save` wrote, or of a saved classifier."""
+        return load_saved(path).scorer
 
     def export(self, path: str | Path, **options: Any) -> Parity:
         """The answers to logits as one .onnx or .pt2 file, with the options of `slova.export.scorer.export_scorer`."""
@@ -137,75 +155,76 @@ class Scorer:
 
     def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and JSON, for an artifact."""
-        names = [name for name, head in HEADS.items() if head is self.head]
-        if not names:
-            raise ValueError(f"the head {self.head} is not one of {', '.join(HEADS)} and cannot be saved")
+        if HEADS.get(self.head.name) != self.head:
+            raise ValueError(f"the head {self.head.name!r} is not one of {', '.join(HEADS)} and cannot be saved")
         tensors, meta = artifact.pack_parts(self, PARTS, VALUES)
-        return tensors, {"classes": self.classes, "head": names[0], **meta}
+        return tensors, {"classes": self.classes, "head": self.head.name, **meta}
 
     @classmethod
     def unpacked(cls, tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
         if meta.get("head") not in HEADS:
             raise artifact.ArtifactError(f"the head {meta.get('head')!r} is not one of {', '.join(HEADS)}")
-        parts = artifact.unpack_parts(tensors, meta, PARTS, VALUES)
-        return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
+        try:
+            parts = artifact.unpack_parts(tensors, meta, PARTS, VALUES)
+            return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
+        except (KeyError, AttributeError, TypeError) as error:
+            raise artifact.ArtifactError(f"the content is not that of a scorer ({error!r})") from error
 
-    def _checked(self, logits: Array) -> Array:
-        logits, _ = floating(logits, "logits")
-        if logits.shape[-1] != self.classes:
-            raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.classes} classes of this scorer")
-        return logits
-
-    def _answer(self, logits: Array) -> tuple[Array, Array, Array, Array]:
-        """Label, log-confidence, log P(none) and log P(several) of each row."""
+    def _log_answer(self, logits: Array, ops: Backend) -> tuple[Array, Array, Array, Array]:
+        """Label, log-confidence, log P(none) and log P(several) per row."""
         logits = logits if self.before is None else self.before(logits)
-        label, log_confidence, log_none = self._top(logits)
-        several = log_none if self.head is read_softmax else log_several(logits)
-        return label, log_confidence, self._none(log_none), several
+        label, log_confidence, log_none = self._top(logits, ops)
+        return label, log_confidence, self._none(log_none), self.head.several(logits, ops)
 
-    def _top(self, logits: Array) -> Top:
-        """Label, calibrated log-confidence and log P(none) as the head gives it."""
-        if self.head is read_slova and (self.map is None or self.map.elementwise):
-            top = top_slova(logits)
-            return (
-                top
-                if self.map is None
-                else top._replace(log_confidence=self.map(top.log_confidence[..., None])[..., 0])
-            )
-        log_probs, log_none = self.head(logits)
-        ops = of(log_probs)
-        index = ops.top(logits if self.head in HEADS.values() else log_probs)[1]  # log_probs may tie by rounding
-        calibrated = log_probs if self.map is None else self.map(log_probs)
-        return Top(index[..., 0], ops.take(calibrated, index)[..., 0], log_none)
+    def _top(self, logits: Array, ops: Backend) -> Top:
+        """Label, calibrated log-confidence, and log P(none) as the head gives it."""
+        if self.calibrator is None or self.calibrator.elementwise:
+            top = self.head.read_top(logits, ops)
+            return top._replace(log_confidence=_calibrated(self.calibrator, top.log_confidence))
+        log_probs, log_none = self.head.readout(logits, ops)
+        index = self.head.top_index(logits, log_probs, ops)
+        return Top(index[..., 0], ops.take(self.calibrator(log_probs), index)[..., 0], log_none)
 
     def _none(self, log_none: Array) -> Array:
-        return log_none if self.none_map is None else self.none_map(log_none[..., None])[..., 0]
+        return _calibrated(self.none_calibrator, log_none)
 
 
-def _check_logits(logits: Array, labels: Array) -> tuple[np.ndarray, np.ndarray]:
-    logits, labels = check_rows(to_numpy(logits), labels, "logits")
-    return logits, labels
+def _calibrated(calibrator: Calibrator | None, log_probs: Array) -> Array:
+    """One log-probability per row (...), calibrated by itself."""
+    return log_probs if calibrator is None else calibrator(log_probs[..., None])[..., 0]
 
 
-def check_reject(reject: Array) -> None:
-    """A threshold, or one a row, is a share; on an accelerator it is not looked at, which would wait for the device."""
-    if str(getattr(reject, "device", "cpu")) != "cpu":
-        return
-    if not (0 <= reject <= 1 if isinstance(reject, int | float) else _all_shares(to_numpy(reject))):
-        raise ValueError(f"reject must lie in [0, 1], got {reject}")
-
-
-def _all_shares(values: np.ndarray) -> bool:
-    return bool(((values >= 0) & (values <= 1)).all())
-
-
-def _weighted(weight: Array | None) -> dict[str, Array]:
-    """Maps that know no weight are not asked for it where there is none."""
-    return {} if weight is None else {"weight": weight}
-
-
-def none_map_of(log_none: np.ndarray, labels: np.ndarray, weight: Array | None) -> ExponentialCalibration | None:
+def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -> ExponentialCalibration | None:
+    """The calibrator of log P(none) (N,); None without NONE rows, or where the head rules them out."""
     if not (labels == NONE).any() or np.isneginf(log_none).all():
         return None
     is_none = np.where(labels == NONE, 0, NONE)  # of the one class "none"
     return ExponentialCalibration.fit(log_none[:, None], is_none, at_most_one=True, weight=weight)
+
+
+class Saved(NamedTuple):
+    """The content of a file: a scorer, and a classifier's threshold and class names (0 and None for a scorer)."""
+
+    scorer: Scorer
+    reject: float
+    names: tuple[str, ...] | None
+
+
+def load_saved(path: str | Path) -> Saved:
+    """The content of a file of a scorer, or of a classifier, without its network."""
+    tensors, meta = artifact.load(path, "scorer", "classifier")
+    try:
+        names = meta.get("names")
+        scorer = Scorer.unpacked(tensors, meta)
+        return Saved(scorer, float(meta.get("reject") or 0.0), None if names is None else tuple(names))
+    except (artifact.ArtifactError, TypeError) as error:
+        raise artifact.ArtifactError(f"{path} cannot be used: {error}") from error
+
+
+def file_labels(names: Sequence[str], classes: int) -> Array:
+    """The text that stands in a file for each label of so many classes: its name, and last "-1" for NONE."""
+    if len(names) != classes:
+        raise ValueError(f"got {len(names)} names for {classes} classes")
+    if str(NONE) in names:
+        raise ValueError(f"a class is named {str(NONE)!r}, which is NONE in a file: rename it")
+    return np.array([*names, str(NONE)])  # NONE = -1 finds the last one

@@ -86,8 +86,8 @@ def test_data_in_an_engine_are_fitted_and_measured_there(request, rows, scorer, 
         wanted = batch.fit(rows.partitions(), engine=one)
         expected = batch.metrics(rows.partitions(), scorer, engine=one)
     fitted, found = batch.fit(there), batch.metrics(there, scorer)
-    np.testing.assert_allclose(fitted.map.exponents, wanted.map.exponents, rtol=1e-6)
-    np.testing.assert_allclose(fitted.map.weights, wanted.map.weights, rtol=1e-6)
+    np.testing.assert_allclose(fitted.calibrator.exponents, wanted.calibrator.exponents, rtol=1e-6)
+    np.testing.assert_allclose(fitted.calibrator.weights, wanted.calibrator.weights, rtol=1e-6)
     np.testing.assert_array_equal(fitted.validation.count, wanted.validation.count)
     assert found.keys() == expected.keys()
     for name, value in expected.items():

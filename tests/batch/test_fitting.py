@@ -9,8 +9,9 @@ import pytest
 
 from slova.batch.fitting import FOLDS, Plan, fit_and_evaluate, fit_scorer
 from slova.batch.metric_states import calibration
+from slova.heads import HEADS
 from slova.io import Block
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
     rows = few(0, 500)
     rows.labels[:50] = -1
     one, other = (fit_and_evaluate(InMemory(rows.logits, rows.labels, size), Plan(head=head)) for size in (7, 500))
-    np.testing.assert_allclose(one.scorer.map.weights, other.scorer.map.weights, rtol=1e-6)
+    np.testing.assert_allclose(one.scorer.calibrator.weights, other.scorer.calibrator.weights, rtol=1e-6)
     assert (one.rows, one.none_rows) == (other.rows, other.none_rows) == (500, 50)
     assert (one.before, one.after) == pytest.approx((other.before, other.after), abs=1e-9)
     assert one.scorer.none_is_calibrated == (head != "softmax")
@@ -59,7 +60,7 @@ def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
 def test_a_fit_without_folds_is_the_same_fit():
     rows = few(1, 300)
     one, other = fit_scorer(rows, Plan()), fit_and_evaluate(rows, Plan()).scorer
-    np.testing.assert_allclose(one.map.weights, other.map.weights, rtol=1e-6)
+    np.testing.assert_allclose(one.calibrator.weights, other.calibrator.weights, rtol=1e-6)
     np.testing.assert_array_equal(one.validation.count, other.validation.count)
 
 
@@ -70,6 +71,6 @@ def test_too_few_rows_leave_nobody_to_judge():
 
 def test_without_a_map_the_bare_head_is_kept():
     found = fit_and_evaluate(few(3), Plan(calibration="none"))
-    assert found.scorer.map is None
+    assert found.scorer.calibrator is None
     assert found.after == pytest.approx(found.before)
     assert isinstance(found.scorer, Scorer)

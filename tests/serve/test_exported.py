@@ -51,7 +51,7 @@ def test_an_exported_classifier_answers_as_it_did_before(serving, tmp_path):
     assert (model.names, model.reject) == (tuple(NAMES), 0.7)
 
 
-@pytest.mark.parametrize("head", [slova.read_slova, slova.read_ova, slova.read_softmax])
+@pytest.mark.parametrize("head", [slova.heads.SLOVA, slova.heads.OVA, slova.heads.SOFTMAX])
 def test_a_scorer_answers_the_same_from_its_own_file_and_as_a_graph(serving, tmp_path, head, logits):
     scorer = slova.Scorer.fit(logits, logits.argmax(1), head=head)
     scorer.save(tmp_path / "map.slova")

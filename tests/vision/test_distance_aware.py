@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import slova
 from slova.calibration import DistanceCalibration
-from slova.heads import log_softmax, read_softmax
+from slova.heads import log_softmax
 from slova.metrics import ece
 from slova.vision import DistanceAware, FeatureStatistics, FlipAveraged, last_layer_per_resolution
 
@@ -158,7 +158,9 @@ def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network):
 def test_batches_of_a_loader_are_as_good_as_tensors(network):
     pair = pictures()
     loader = DataLoader(TensorDataset(*pair), batch_size=256)
-    assert torch.equal(DistanceAware.fit(network, loader).positive_weights, DistanceAware.fit(network, pair).positive_weights)
+    assert torch.equal(
+        DistanceAware.fit(network, loader).positive_weights, DistanceAware.fit(network, pair).positive_weights
+    )
     with pytest.raises(ValueError, match="at least one image"):
         DistanceAware.fit(network, DataLoader(TensorDataset(*(part[:0] for part in pair))))
 
@@ -233,7 +235,7 @@ def test_the_identity_changes_nothing_and_takes_a_state_dict(network, distance_a
 
 def test_a_classifier_of_it_saves_and_loads(network, distance_aware, tmp_path):
     images, labels = pictures(100, seed=5)
-    classifier = slova.Classifier.fit(distance_aware, (images, labels), head=read_softmax, calibrate=None)
+    classifier = slova.Classifier.fit(distance_aware, (images, labels), head="softmax", calibration=None)
     classifier.save(tmp_path / "model.slova")
     loaded = slova.Classifier.load(tmp_path / "model.slova", DistanceAware.identity(copy.deepcopy(network), images))
     torch.testing.assert_close(loaded.predict(images).confidence, classifier.predict(images).confidence)
@@ -244,7 +246,7 @@ def test_a_classifier_of_it_saves_and_loads(network, distance_aware, tmp_path):
 def test_a_classifier_of_it_is_exported(distance_aware, tmp_path, suffix):
     pytest.importorskip("onnxruntime")
     images, labels = pictures(100, seed=5)
-    classifier = slova.Classifier.fit(distance_aware, (images, labels), head=read_softmax, calibrate=None)
+    classifier = slova.Classifier.fit(distance_aware, (images, labels), head="softmax", calibration=None)
     assert classifier.export(tmp_path / f"model.{suffix}", images).confidence < 1e-5
     assert (tmp_path / f"model.{suffix}").exists()
 

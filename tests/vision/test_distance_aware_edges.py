@@ -60,7 +60,7 @@ def test_few_images_for_many_channels_are_warned_of():
 def test_a_saved_one_does_not_go_into_other_layers(tmp_path):
     images, labels = pictures()
     found = DistanceAware.fit(network(), (images, labels), layers="1")
-    slova.Classifier.fit(found, (images, labels), head=slova.read_softmax, calibrate=None).save(tmp_path / "one.slova")
+    slova.Classifier.fit(found, (images, labels), head="softmax", calibration=None).save(tmp_path / "one.slova")
     with pytest.raises(ValueError, match="was fitted on other layers than 3"):
         slova.Classifier.load(tmp_path / "one.slova", DistanceAware.identity(network(), images, layers="3"))
 
@@ -115,5 +115,5 @@ def test_log_probabilities_are_not_taken_for_one_vs_all_logits():
     images, labels = pictures()
     networks = [DistanceAware.fit(network(seed), (images, labels)) for seed in range(2)]
     for given in (networks[0], slova.Ensemble(networks)):
-        with pytest.warns(SoftmaxNetworkWarning, match="log-probabilities, .* pass head=read_softmax"):
+        with pytest.warns(SoftmaxNetworkWarning, match="log-probabilities, .* pass head='softmax'"):
             slova.Classifier.fit(given, (images, labels))

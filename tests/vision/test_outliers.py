@@ -35,9 +35,7 @@ def before_blur(monkeypatch):
     """What `low_pass` blurs, and by how much, a batch."""
     seen = []
     blurred = outliers._blur
-    monkeypatch.setattr(
-        outliers, "_blur", lambda images, width: seen.append((images, width)) or blurred(images, width)
-    )
+    monkeypatch.setattr(outliers, "_blur", lambda images, width: seen.append((images, width)) or blurred(images, width))
     return seen
 
 

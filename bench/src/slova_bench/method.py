@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from slova._backend import Array
 from slova.calibration import Calibrator
-from slova.heads import Readout, read_softmax
+from slova.heads import SOFTMAX, Readout
 from slova_bench.data import Split
 from slova_bench.train import Loss, Recipe
 
@@ -67,7 +67,7 @@ class Method:
     members: int = 1  # networks in the ensemble
     samples: int = 1  # passes through a stochastic network
     adapt: Callable[[nn.Sequential, Splits], nn.Sequential] | None = None  # after training, by images of one of them
-    head: Callable[[Array], Readout] = read_softmax
+    head: Callable[[Array], Readout] = SOFTMAX
     calibrate: Callable[[Array, Array], Calibrator] | None = None
     noise: float = 0.0  # uniform noise images labelled NONE, as a share of the calibration set
     detect: Callable[[Outputs, Array], Detector] | None = None  # an OOD score fitted to training outputs and labels

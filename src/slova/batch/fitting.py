@@ -20,10 +20,10 @@ from slova._backend import Array
 from slova.batch.map_reduce import Rows
 from slova.batch.metric_states import Answers, FieldwiseSum, calibration
 from slova.calibration import ExponentialCalibration, PairHistogram, SmallValidationWarning
-from slova.heads import NONE
+from slova.heads import HEADS, NONE
 from slova.io import Block
 from slova.metrics import Ece, Selection
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 __all__ = ["FOLDS", "FitResult", "Plan", "fit_and_evaluate", "fit_scorer"]
 
@@ -132,11 +132,13 @@ def _fold_histograms(uncalibrated: Scorer, plan: Plan, block: Block, selected: A
 
 def _scorer(uncalibrated: Scorer, histograms: _Histograms, plan: Plan) -> Scorer:
     fit = partial(ExponentialCalibration.fit_pairs, at_most_one=plan.at_most_one)
-    none_known = histograms.none.hits.sum() > 0 and plan.head != "softmax"
+    none_known = histograms.none.hits.sum() > 0 and uncalibrated.head.log_none is not None
     return replace(
         uncalibrated,
-        map=None if plan.calibration == "none" else fit(histograms.pairs.pairs),
-        none_map=ExponentialCalibration.fit_pairs(histograms.none.pairs, at_most_one=True) if none_known else None,
+        calibrator=None if plan.calibration == "none" else fit(histograms.pairs.pairs),
+        none_calibrator=ExponentialCalibration.fit_pairs(histograms.none.pairs, at_most_one=True)
+        if none_known
+        else None,
     )
 
 

@@ -27,8 +27,7 @@ from slova.batch.metric_states import Values, compute_metrics
 from slova.batch.partitions import ParquetFiles, Partition, Source
 from slova.heads import NONE
 from slova.io.parquet import pyarrow
-from slova.saved import texts
-from slova.scorer import Scorer
+from slova.scorer import Scorer, file_labels
 
 __all__ = ["Scored", "fit", "metrics", "rows_of", "score"]
 
@@ -54,7 +53,7 @@ def score(
     """Write a folder of parquet parts with the columns of a `Prediction` in location of the logits; other columns are
     kept. With class `names`, labels are names, and "-1" for NONE. The folder is written atomically; an existing one is
     replaced only with `overwrite`."""
-    label_names = None if names is None else texts(names, scorer.classes)
+    label_names = None if names is None else file_labels(names, scorer.classes)
     output, table = Path(output), source if isinstance(source, ParquetFiles) else ParquetFiles.of(source)
     check_folder(output, overwrite=overwrite, inputs=table.files)
     items = list(enumerate(table.partitions))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slova._backend import Array, Backend, floating
+from slova._backend import Array, Backend
+from slova._validation import check_logits
 
 __all__ = ["Completion", "complete"]
 
@@ -37,7 +38,7 @@ def complete(log_probs: Array, *, none: bool = True) -> Completion:
     >>> np.exp(row.log_probs).round(3), np.exp(row.log_none).round(3)
     (array([[0.7  , 0.217, 0.083]]), array([0.]))
     """
-    log_probs, ops = floating(log_probs, "log_probs")
+    log_probs, ops = check_logits(log_probs, name="log_probs")
     log_probs = ops.clip(log_probs, None, 0.0)  # rounding may have put a certain class above
     classes = log_probs.shape[-1]
     top, index = ops.top(log_probs)

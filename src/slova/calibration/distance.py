@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import NUMPY, Array, floating, to_numpy
-from slova.calibration.pairs import check_rows, check_weight
+from slova._validation import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
 __all__ = ["DistanceCalibration"]

@@ -14,7 +14,8 @@ import numpy as np
 
 from slova._backend import Array
 from slova._mergeable import SAME, SUM, Mergeable
-from slova.calibration.pairs import Pairs, Which, check_rows
+from slova._validation import check_rows
+from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["PairHistogram"]
 

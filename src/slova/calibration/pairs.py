@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from slova._backend import Array, to_numpy
-from slova.heads import NONE
+from slova._backend import Array
+from slova._validation import check_rows, check_weight
 
-__all__ = ["Pairs", "Which", "check_rows", "check_weight"]
+__all__ = ["Pairs", "Which"]
 
 Vector = NDArray[np.float64]
 Which = Literal["all", "top"]
@@ -87,39 +87,6 @@ class Pairs:
     def _between(ranks: Vector, values: Vector, start: Vector, window: float) -> Vector:
         sums = np.append(0.0, np.cumsum(values))
         return np.asarray((np.interp(start + window, ranks, sums) - np.interp(start, ranks, sums)) / window)
-
-
-def check_rows(
-    log_probs: Array, labels: Array, name: str = "log_probs"
-) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
-    """Both as numpy arrays, or an error."""
-    log_probs, labels = to_numpy(log_probs), to_numpy(labels)
-    if log_probs.ndim != 2 or 0 in log_probs.shape:
-        raise ValueError(f"{name} must be (rows, classes) with at least one of each, got shape {log_probs.shape}")
-    if log_probs.dtype.kind != "f":
-        raise TypeError(f"{name} must be floating point, got {log_probs.dtype}")
-    if labels.shape != log_probs.shape[:1]:
-        raise ValueError(f"labels {labels.shape} do not match {name} {log_probs.shape}")
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers, got {labels.dtype}")
-    if labels.min() < NONE or labels.max() >= log_probs.shape[1]:
-        raise ValueError(
-            f"labels must lie in [-1, {log_probs.shape[1]}), got values from {labels.min()} to {labels.max()}"
-        )
-    if np.isnan(log_probs).any():
-        raise ValueError(f"{name} hold NaN in {int(np.isnan(log_probs).any(axis=1).sum())} of {len(log_probs)} rows")
-    if name == "log_probs" and log_probs.max() > 1e-5:
-        raise ValueError(f"log_probs must be at most 0, got values up to {log_probs.max():g}; are these logits?")
-    return log_probs.astype(np.float32) if log_probs.dtype.itemsize == 2 else log_probs, labels.astype(np.int64)
-
-
-def check_weight(weight: Array, labels: NDArray[np.int64]) -> Vector:
-    weight = to_numpy(weight).astype(np.float64)
-    if weight.shape != labels.shape:
-        raise ValueError(f"weight {weight.shape} does not match labels {labels.shape}")
-    if not np.isfinite(weight).all() or (weight < 0).any() or not 0 < weight.sum() < np.inf:
-        raise ValueError("weights must be finite, not negative, and not all zero")
-    return np.asarray(weight)
 
 
 def _pair(log_probs: NDArray[np.floating], labels: NDArray[np.int64], which: Which) -> tuple[Array, NDArray[np.bool_]]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from slova._backend import Array
+from slova._validation import check_rows
 from slova.calibration.calibrator import Calibrator
-from slova.calibration.pairs import check_rows
 
 __all__ = ["cross_fit"]
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import Array, floating
-from slova.calibration.pairs import check_rows, check_weight
+from slova._validation import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
 __all__ = ["TemperatureScaling"]

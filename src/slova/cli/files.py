@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from slova.io import TableError
-from slova.saved import Saved, load_saved
-from slova.scorer import Scorer
+from slova.scorer import Saved, Scorer, load_saved
 
 __all__ = ["check_output", "load", "scorer_or_none", "threshold"]
 

@@ -22,9 +22,9 @@ from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, workers
 from slova.cli.stream import check_engine_options, open_rows
 from slova.cli.terminal import print_json, progress
-from slova.heads import NONE
+from slova.heads import HEADS, NONE
 from slova.io import Table, TableError
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 __all__ = ["fit"]
 
@@ -139,7 +139,7 @@ def _fit(table: Table, head: str, calibrate: Callable[[Array, Array], Any] | Non
     with progress("fitting") as advance:
         logits, labels = table.arrays()
         advance(0.1)
-        fit = partial(Scorer.fit, head=HEADS[head], calibrate=calibrate, rescale=rescale)
+        fit = partial(Scorer.fit, head=HEADS[head], calibration=calibrate, rescale=rescale)
         scorer = fit(logits, labels)
         advance(0.3)
         before = ece_of(Scorer(classes=scorer.classes, head=scorer.head), logits, labels).value
@@ -165,7 +165,7 @@ def _cross_fitted(
 
 
 def _summary(fitted: FitResult) -> dict[str, Any]:
-    calibrator = fitted.scorer.map
+    calibrator = fitted.scorer.calibrator
     report = getattr(calibrator, "report", None)
     return {
         "classes": fitted.scorer.classes,
@@ -187,7 +187,7 @@ def _numbers(calibrator: Any) -> dict[str, Any]:
 
 
 def _sentences(fitted: FitResult, *, output: str, head: str, calibration: str) -> str:
-    calibrator = fitted.scorer.map
+    calibrator = fitted.scorer.calibrator
     how = f"{head} head, {_described(calibrator, calibration)}"
     lines = [
         f"{output}: {how}, {fitted.scorer.classes} classes",

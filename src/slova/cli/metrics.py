@@ -11,9 +11,10 @@ from slova.cli.files import scorer_or_none
 from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, workers
 from slova.cli.stream import open_rows
 from slova.cli.terminal import aligned, print_json
+from slova.heads import HEADS
 from slova.io import Table
 from slova.metrics import Estimate
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 __all__ = ["metrics"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from slova.batch import ENGINES
-from slova.scorer import HEADS
+from slova.heads import HEADS
 
 __all__ = [
     "FILE",

@@ -14,8 +14,9 @@ from slova.artifact import atomic_path
 from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file
 from slova.cli.terminal import tracked
+from slova.heads import HEADS
 from slova.io import Table
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 __all__ = ["report", "write"]
 
@@ -63,7 +64,8 @@ def _scorers(known: Scorer | None, scorer: Scorer) -> dict[str, Scorer]:
     """With a calibrator, the same head without it as well."""
     if known is None:
         return {"This model": scorer}
-    return {"Before calibration": replace(scorer, before=None, map=None, none_map=None), "Calibrated": scorer}
+    bare = replace(scorer, before=None, calibrator=None, none_calibrator=None)
+    return {"Before calibration": bare, "Calibrated": scorer}
 
 
 def _by_name(tables: Sequence[Table]) -> dict[str, Table]:
@@ -73,9 +75,8 @@ def _by_name(tables: Sequence[Table]) -> dict[str, Table]:
 
 
 def _lede(rows: int, scorer: Scorer, model: Path | None) -> str:
-    head = next((name for name, head in HEADS.items() if head is scorer.head), "custom")
     calibrated = "not calibrated" if model is None else f"calibrated by {model.name}"
-    return f"{rows:,} rows of {scorer.classes} classes, head {head}, {calibrated}."
+    return f"{rows:,} rows of {scorer.classes} classes, head {scorer.head.name}, {calibrated}."
 
 
 def _check_extra() -> None:

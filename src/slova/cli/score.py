@@ -17,7 +17,7 @@ from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.heads import NONE
 from slova.io import Table, open_output
-from slova.saved import Saved, texts
+from slova.scorer import Saved, file_labels
 
 __all__ = ["score"]
 
@@ -82,7 +82,7 @@ def score(
 def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int, int]:
     """The number of rows, and of rejected ones among them."""
     rows = rejected = 0
-    label_names = None if saved.names is None else texts(saved.names, saved.scorer.classes)
+    label_names = None if saved.names is None else file_labels(saved.names, saved.scorer.classes)
     with open_output(output) as write:
         for block in tracked(table.blocks(classes=saved.scorer.classes), "scoring"):
             prediction = saved.scorer.predict(block.logits, reject=reject)

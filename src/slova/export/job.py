@@ -12,7 +12,7 @@ from slova._backend import Array
 from slova.artifact import atomic_path
 from slova.export.file_metadata import ExportError, Metadata, Validation, check_suffix
 from slova.export.parity import Bounds, Parity, compare
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer
 
 __all__ = ["NO_ROWS", "Exported", "Job", "Rows", "check_and_write"]
 
@@ -48,11 +48,11 @@ class Job:
             raise ValueError(f"reject must lie in [0, 1], got {self.reject}")
 
     def metadata(self, opset: int | None) -> Metadata:
-        head, validation = self.scorer.head, self.scorer.validation
+        validation = self.scorer.validation
         return Metadata(
             version=slova.__version__,
             classes=self.scorer.classes,
-            head=next((name for name, known in HEADS.items() if known is head), getattr(head, "__name__", "unknown")),
+            head=self.scorer.head.name,
             reject=float(self.reject),
             names=None if self.names is None else tuple(str(name) for name in self.names),
             opset=opset,

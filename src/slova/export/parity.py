@@ -96,8 +96,8 @@ def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign:
     if sign:
         share = sign * bounds.rounding
         logits = _perturbed_probs(logits, sign * bounds.probability) if bounds.probability else logits
-        map = None if scorer.map is None else _Perturbed(scorer.map, share)
-        scorer, logits = replace(scorer, map=map), _perturbed(logits, share, 1.0)
+        calibrator = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
+        scorer, logits = replace(scorer, calibrator=calibrator), _perturbed(logits, share, 1.0)
     answers = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
     return tuple(to_numpy(answer).astype(np.float64) for answer in answers)
 

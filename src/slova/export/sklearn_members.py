@@ -16,7 +16,7 @@ from slova.export.job import Exported, Job
 from slova.export.network import exported_network
 from slova.export.onnx_operators import OPSET
 from slova.export.onnx_session import Session
-from slova.export.sklearn_model import thawed
+from slova.export.sklearn_model import unfrozen
 from slova.export.torch_program import quiet
 from slova.sklearn.members import Columns, Constant, Members
 
@@ -40,7 +40,7 @@ def _joined(members: Members | Columns, table: Tensor) -> ModelProto:
     """A graph from X to one column of scores per class."""
     raw, rows = members.answer.method == "decision_function", table[:1].numpy()
     if isinstance(members, Columns):
-        graphs = [_columns(_graph(thawed(members.model), rows, raw), pair=raw and members.classes == 2)]
+        graphs = [_columns(_graph(unfrozen(members.model), rows, raw), pair=raw and members.classes == 2)]
     else:
         graphs = [_last_column(_member(model, rows, raw)) for model in members.models]
     graphs = [compose.add_prefix_graph(graph, f"member_{k}/", rename_inputs=False) for k, graph in enumerate(graphs)]

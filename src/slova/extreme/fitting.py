@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from torch import Tensor
 
-from slova._backend import Array, to_numpy
-from slova.calibration import Calibrator, ExponentialCalibration
+from slova._backend import to_numpy
+from slova.calibration import ExponentialCalibration, resolve
 from slova.extreme.chunks import check_labels, linear
 from slova.extreme.readout import finish, top
-from slova.heads import NONE
+from slova.heads import NONE, Top
 from slova.metrics import Selection
-from slova.scorer import Scorer, none_map_of
-from slova.top import Top
+from slova.scorer import Calibration, Scorer, fit_none_calibrator
 
 __all__ = ["fit"]
 
@@ -29,21 +27,22 @@ def fit(
     labels: Tensor,
     *,
     bias: Tensor | None = None,
-    calibrate: Callable[[Array, Array], Calibrator] | None = AT_MOST_ONE,
+    calibration: Calibration = AT_MOST_ONE,
 ) -> Scorer:
     """A scorer for `extreme.predict` and `extreme.score` from validation features and labels, NONE allowed.
 
-    `calibrate` gets only the top class of each row, as a column of log-probabilities and labels 0 (correct) or NONE:
-    among all N K pairs the hits are too rare. P(none) is calibrated if there are NONE rows.
+    `calibration`, as in `Scorer.fit`, gets only the top class of each row, as a column of log-probabilities and labels
+    0 (correct) or NONE: among all N K pairs the hits are too rare. P(none) is calibrated if there are NONE rows.
     """
     check_labels(linear(features, matrix, bias), labels, features.shape[:-1])
     answers = Top(*(to_numpy(numbers).ravel() for numbers in top(features, matrix, bias=bias)))
     truth = to_numpy(labels).ravel()
+    fitted = resolve(calibration)
     hits = np.where(answers.label == truth, 0, NONE)
     scorer = Scorer(
         classes=len(matrix),
-        map=None if calibrate is None else calibrate(answers.log_confidence[:, None], hits),
-        none_map=none_map_of(answers.log_none, truth, None),
+        calibrator=None if fitted is None else fitted(answers.log_confidence[:, None], hits),
+        none_calibrator=fit_none_calibrator(answers.log_none, truth, None),
     )
     confidence = finish(scorer, answers, 0.0)[1].astype(np.float64)
     return replace(scorer, validation=Selection.histogram(confidence, hits != NONE))

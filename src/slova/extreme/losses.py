@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from slova._backend.torch import TORCH
+from slova._backend import TORCH
 from slova.extreme.chunks import Chunk, Linear, check_labels, chunks, fused, linear, multiplied
 from slova.losses import Reduction, reduced
 

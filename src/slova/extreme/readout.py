@@ -1,7 +1,7 @@
 """Predictions of a last layer without its logits: the states of chunks of classes, merged.
 
 For a set of classes let `top` be its largest logit and `rest` the sum of softplus over its others. Then log P(top) =
--rest - softplus(-top) and log P(none) = -rest - softplus(top), as in `slova.top`. Two sets make one by keeping the
+-rest - softplus(-top) and log P(none) = -rest - softplus(top), as in `slova.heads`. Two sets make one by keeping the
 larger top and adding softplus of the smaller to the rests. "Exactly one" and "several" merge by sums of positive terms.
 """
 
@@ -12,20 +12,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slova._backend import Array, of
-from slova._backend.torch import TORCH
+from slova._backend import TORCH, Array, of
+from slova._validation import check_share
 from slova.calibration import AffineCalibration
 from slova.extreme.chunks import Linear, chunks, fused, linear
-from slova.heads import NONE, log_several, log_slova, read_slova
-from slova.scorer import Prediction, Scorer, check_reject
-from slova.top import Top
+from slova.heads import NONE, SLOVA, Top, log_several, log_slova, top_and_none
+from slova.scorer import Prediction, Scorer
 
 __all__ = ["check", "finish", "predict", "top"]
 
 
 @torch.no_grad()
 def top(features: Tensor, matrix: Tensor, *, bias: Tensor | None = None) -> Top:
-    """`slova.top_slova(features @ matrix.T + bias)` without those logits and without gradients."""
+    """`SLOVA.top(features @ matrix.T + bias)` without those logits and without gradients."""
     return _read(linear(features, matrix, bias), None, several=False).top_of(features.shape[:-1])
 
 
@@ -37,7 +36,7 @@ def predict(
     elementwise calibrators."""
     layer = linear(features, matrix, bias)
     check(scorer, len(matrix))
-    check_reject(reject)  # before all the work
+    check_share(reject, "reject")  # before all the work
     state = _read(layer, scorer.before, several=True)
     label, confidence, none = finish(scorer, state.top_of(features.shape[:-1]), reject)
     return Prediction(label, confidence, none, state.log_several.exp().to(none.dtype).reshape(none.shape))
@@ -47,16 +46,16 @@ def check(scorer: Scorer, classes: int) -> None:
     """Raise unless the scorer has this number of classes and needs only the top class of a row."""
     if scorer.classes != classes:
         raise ValueError(f"the scorer has {scorer.classes} classes, the matrix has {classes}")
-    if scorer.head is not read_slova or not (scorer.map is None or scorer.map.elementwise):
+    if scorer.head != SLOVA or not (scorer.calibrator is None or scorer.calibrator.elementwise):
         raise ValueError("the scorer must have the SLOVA head and an elementwise calibrator")
 
 
 def finish(scorer: Scorer, top: Top, reject: float) -> tuple[Array, Array, Array]:
     """Label, calibrated confidence and P(none) from the top class, as `Scorer.predict` has them."""
-    check_reject(reject)
+    check_share(reject, "reject")
     ops = of(top.log_none)
-    maps = ((scorer.map, top.log_confidence), (scorer.none_map, top.log_none))
-    confidence, none = (ops.exp(log if map is None else map(log[..., None])[..., 0]) for map, log in maps)
+    pairs = ((scorer.calibrator, top.log_confidence), (scorer.none_calibrator, top.log_none))
+    confidence, none = (ops.exp(log if one is None else one(log[..., None])[..., 0]) for one, log in pairs)
     return ops.where(confidence >= reject, top.label, ops.full(top.label, NONE)), confidence, none
 
 
@@ -71,16 +70,13 @@ class _State(NamedTuple):
     dtype: torch.dtype
 
     @property
-    def log_top(self) -> Tensor:
-        return -self.rest - TORCH.softplus(-self.top)
-
-    @property
     def log_none(self) -> Tensor:
-        return -self.rest - TORCH.softplus(self.top)
+        none: Tensor = top_and_none(self.top, self.rest, TORCH)[1]
+        return none
 
     def top_of(self, shape: torch.Size) -> Top:
-        numbers = (self.place, self.log_top.to(self.dtype), self.log_none.to(self.dtype))
-        return Top(*(number.reshape(shape) for number in numbers))
+        numbers = (number.to(self.dtype) for number in top_and_none(self.top, self.rest, TORCH))
+        return Top(*(number.reshape(shape) for number in (self.place, *numbers)))
 
     def merge(self, other: _State) -> _State:
         """The state of both sets; the classes of `other` come later. Of equal logits the first is the top, and NaN is

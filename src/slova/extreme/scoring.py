@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from slova._backend import Array, floating
+from slova._backend import Array
+from slova._validation import check_logits, check_share
 from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
 from slova.extreme.readout import check, finish
-from slova.scorer import Scorer, check_reject
-from slova.top import top_slova
+from slova.heads import SLOVA
+from slova.scorer import Scorer
 
 __all__ = ["Answer", "numbers_of", "score"]
 
@@ -37,26 +38,27 @@ def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
     """
     if _fits(scorer, logits):
         return _fused(scorer, logits.detach(), reject)
-    logits, _ = floating(logits, "logits")
+    logits, _ = check_logits(logits)
     check(scorer, logits.shape[-1])
     logits = logits if isinstance(logits, np.ndarray) else logits.detach()
-    return Answer(*finish(scorer, top_slova(logits if scorer.before is None else scorer.before(logits)), reject))
+    return Answer(*finish(scorer, SLOVA.top(logits if scorer.before is None else scorer.before(logits)), reject))
 
 
 def _fits(scorer: Scorer, logits: Array) -> bool:
     """Whether the kernel supports these logits and calibrators."""
     if not (TRITON and isinstance(logits, Tensor) and logits.is_cuda and logits.dtype in HALF_AND_SINGLE):
         return False
-    return all(map is None or isinstance(map, ExponentialCalibration) for map in (scorer.map, scorer.none_map))
+    calibrators = (scorer.calibrator, scorer.none_calibrator)
+    return all(one is None or isinstance(one, ExponentialCalibration) for one in calibrators)
 
 
 def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
     from slova.extreme.kernels import score_rows, tile_for
 
     check(scorer, logits.shape[-1])
-    check_reject(reject)
+    check_share(reject, "reject")
     rows = logits.reshape(-1, logits.shape[-1]).contiguous()
-    maps = (numbers_of(scorer.map, rows.device), numbers_of(scorer.none_map, rows.device))
+    maps = (numbers_of(scorer.calibrator, rows.device), numbers_of(scorer.none_calibrator, rows.device))
     affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))
     answers = score_rows(rows, maps, affine, float(reject), tile_for(scorer.classes))
     return Answer(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))

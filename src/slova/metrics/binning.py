@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from slova._mergeable import SUM
-from slova._validation import Flags, Floats, Ints, bin_count
+from slova._validation import Flags, Floats, Ints, check_bins
 
 __all__ = ["BinCounts", "bin_index", "mass_bins", "sums"]
 
@@ -40,7 +40,7 @@ class BinCounts:
 
     @classmethod
     def stacked(cls, tallies: Iterable[BinCounts]) -> Self:
-        columns = [[getattr(tally, f.name) for f in fields(BinCounts)] for tally in tallies]
+        columns = [[getattr(counts, f.name) for f in fields(BinCounts)] for counts in tallies]
         return cls(*(np.stack(column) for column in zip(*columns, strict=True)))
 
     @property
@@ -71,7 +71,7 @@ def bin_index(confidence: Floats, bins: int, binning: str) -> Ints:
     """The bin, from 0, of each confidence."""
     if binning not in _BINNINGS:
         raise ValueError(f"binning must be one of {sorted(_BINNINGS)}, got {binning!r}")
-    return _BINNINGS[binning](confidence, bin_count(bins))
+    return _BINNINGS[binning](confidence, check_bins(bins))
 
 
 def mass_bins(counts: Ints, bins: int) -> Ints:

@@ -13,7 +13,7 @@ from typing import Self
 
 from slova._backend import Array
 from slova._mergeable import Mergeable
-from slova._validation import labels_for, prob_rows, top
+from slova._validation import check_labels, check_probs, top_class
 from slova.metrics.binning import BinCounts
 
 __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
@@ -22,22 +22,22 @@ __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
 def ece(probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False) -> float:
     """Top-label ECE: the sum over bins of (rows of the bin / N) |accuracy - mean confidence|.
 
-    Noise alone makes it positive. debiased=True gives instead an L2 error whose square is unbiased (`BinCounts.debiased`).
+    Noise alone makes it positive. debiased=True gives an L2 error whose square is unbiased (`BinCounts.debiased`).
 
     >>> import numpy as np
     >>> ece(np.array([[0.75, 0.25], [0.75, 0.0]]), np.array([0, 1]))
     0.25
     """
-    tally = BinCounts.binned(*top(probs, labels), bins, binning)
-    return tally.debiased if debiased else tally.value
+    counts = BinCounts.binned(*top_class(probs, labels), bins, binning)
+    return counts.debiased if debiased else counts.value
 
 
 def classwise_ece(
     probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False
 ) -> float:
     """The mean over classes of the ECE of "it is class k" said with confidence p_k; a NONE row is a miss for each."""
-    tally = BinCounts.stacked(_classes(probs, labels, bins, binning))
-    return tally.debiased if debiased else tally.value
+    counts = BinCounts.stacked(_classes(probs, labels, bins, binning))
+    return counts.debiased if debiased else counts.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Ece(BinCounts, Mergeable):
 
     @classmethod
     def of(cls, probs: Array, labels: Array, *, bins: int = 15) -> Self:
-        return cls.binned(*top(probs, labels), bins, "width")
+        return cls.binned(*top_class(probs, labels), bins, "width")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,6 @@ class ClasswiseEce(BinCounts, Mergeable):
 
 
 def _classes(probs: Array, labels: Array, bins: int, binning: str) -> list[BinCounts]:
-    rows = prob_rows(probs)
-    column = labels_for(labels, rows, "probs")
+    rows = check_probs(probs)
+    column = check_labels(labels, rows, "probs")
     return [BinCounts.binned(p, column == k, bins, binning) for k, p in enumerate(rows.T)]

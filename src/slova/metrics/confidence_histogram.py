@@ -18,7 +18,7 @@ from slova._mergeable import LEAST, MOST, SUM, Mergeable
 from slova._validation import Flags, Floats, Ints
 from slova.metrics.binning import sums
 
-__all__ = ["CELLS", "Sketch"]
+__all__ = ["CELLS", "ConfidenceHistogram"]
 
 
 def _edges() -> Floats:
@@ -36,7 +36,7 @@ CELLS = len(EDGES)
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch(Mergeable):
+class ConfidenceHistogram(Mergeable):
     """Rows, rows of one kind (`hits`), sum, least and largest confidence of each cell, all (CELLS,), increasing."""
 
     count: Ints = field(metadata=SUM)

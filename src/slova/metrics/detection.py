@@ -15,8 +15,8 @@ import numpy as np
 
 from slova._backend import Array
 from slova._mergeable import Estimate
-from slova._validation import Floats, confidence_column, finite_column
-from slova.metrics.confidence_histogram import Sketch
+from slova._validation import Floats, check_confidence, check_finite
+from slova.metrics.confidence_histogram import ConfidenceHistogram
 
 __all__ = ["Detection", "aupr", "auroc", "fpr95"]
 
@@ -48,12 +48,12 @@ def fpr95(inside: Array, outside: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Detection(Sketch):
+class Detection(ConfidenceHistogram):
     """The mergeable state of the three; `hits` are the inside rows. A batch may lack one kind, a value needs both."""
 
     @classmethod
     def of(cls, inside: Array, outside: Array) -> Self:
-        positive, negative = confidence_column(inside, "inside"), confidence_column(outside, "outside")
+        positive, negative = check_confidence(inside, "inside"), check_confidence(outside, "outside")
         both = np.concatenate([positive, negative])
         return cls.histogram(both, np.arange(len(both)) < len(positive))
 
@@ -99,7 +99,7 @@ class Detection(Sketch):
 
 
 def _sorted(inside: Array, outside: Array) -> tuple[Floats, Floats]:
-    return np.sort(finite_column(inside, "inside")), np.sort(finite_column(outside, "outside"))
+    return np.sort(check_finite(inside, "inside")), np.sort(check_finite(outside, "outside"))
 
 
 def _kept(rows: int) -> int:

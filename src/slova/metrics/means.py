@@ -12,7 +12,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova._mergeable import SAME, SUM, Mergeable
-from slova._validation import Floats, labels_for, log_column, log_rows, prob_rows, share
+from slova._validation import Floats, check_labels, check_log_none, check_log_probs, check_probs, check_share
 from slova.heads import NONE
 
 __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
@@ -63,9 +63,9 @@ class Accuracy(_Mean):
 
     @classmethod
     def of(cls, probs: Array, labels: Array, *, reject: float = 0.0) -> Self:
-        rows = prob_rows(probs)
-        answers = np.where(rows.max(axis=1) < share(reject, "reject"), NONE, rows.argmax(axis=1))
-        return cls(float((answers == labels_for(labels, rows, "probs")).sum()), len(rows), float(reject))
+        rows = check_probs(probs)
+        answers = np.where(rows.max(axis=1) < check_share(reject, "reject"), NONE, rows.argmax(axis=1))
+        return cls(float((answers == check_labels(labels, rows, "probs")).sum()), len(rows), float(reject))
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Nll(_Mean):
 
     @classmethod
     def of(cls, log_probs: Array, labels: Array, *, log_none: Array | None = None) -> Self:
-        rows = log_rows(log_probs)
-        column = labels_for(labels, rows, "log_probs")
+        rows = check_log_probs(log_probs)
+        column = check_labels(labels, rows, "log_probs")
         known = column != NONE
         if log_none is None and not known.all():
             raise ValueError(f"labels hold {(~known).sum()} NONE rows: log_none {known.shape} is wanted, got None")
-        of_none = 0.0 if log_none is None else log_column(log_none, rows)[~known].sum()
+        of_none = 0.0 if log_none is None else check_log_none(log_none, rows)[~known].sum()
         return cls(float(0.0 - rows[known, column[known]].sum() - of_none), len(rows))
 
 
@@ -89,7 +89,7 @@ class Brier(_Mean):
 
     @classmethod
     def of(cls, probs: Array, labels: Array) -> Self:
-        rows = prob_rows(probs)
+        rows = check_probs(probs)
         return cls(float(np.square(rows - _targets(labels, rows)).sum()), len(rows))
 
 
@@ -99,12 +99,12 @@ class Mmc(_Mean):
 
     @classmethod
     def of(cls, probs: Array) -> Self:
-        rows = prob_rows(probs)
+        rows = check_probs(probs)
         return cls(float(rows.max(axis=1).sum()), len(rows))
 
 
 def _targets(labels: Array, rows: Floats) -> Floats:
-    column = labels_for(labels, rows, "probs")
+    column = check_labels(labels, rows, "probs")
     targets = np.zeros_like(rows)
     targets[column != NONE, column[column != NONE]] = 1.0
     return targets

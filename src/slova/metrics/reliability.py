@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slova._backend import Array
-from slova._validation import Floats, Ints, top
+from slova._validation import Floats, Ints, top_class
 from slova.metrics.binning import BinCounts, bin_index
 from slova.metrics.calibration_error import Ece
 
@@ -46,7 +46,7 @@ def reliability(
     """Mean confidence and accuracy of each bin, with an interval for the accuracy."""
     if binning == "width":
         return Reliability.of(Ece.of(probs, labels, bins=bins), level=level)
-    confidence, hits = top(probs, labels)
+    confidence, hits = top_class(probs, labels)
     index = bin_index(confidence, bins, binning)
     lower, upper = np.ones(bins), np.zeros(bins)
     np.minimum.at(lower, index, confidence)
@@ -54,9 +54,9 @@ def reliability(
     return _curve(BinCounts.binned(confidence, hits, bins, binning), lower, upper, level)
 
 
-def _curve(tally: BinCounts, lower: Floats, upper: Floats, level: float) -> Reliability:
-    full = tally.count > 0
-    count, hits, total = tally.count[full], tally.hits[full], tally.total[full]
+def _curve(counts: BinCounts, lower: Floats, upper: Floats, level: float) -> Reliability:
+    full = counts.count > 0
+    count, hits, total = counts.count[full], counts.hits[full], counts.total[full]
     return Reliability(lower[full], upper[full], count, total / count, hits / count, *_interval(hits, count, level))
 
 

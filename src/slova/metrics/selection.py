@@ -14,9 +14,9 @@ import numpy as np
 
 from slova._backend import Array
 from slova._mergeable import Estimate
-from slova._validation import Flags, Floats, Ints, bin_count, top
+from slova._validation import Flags, Floats, Ints, check_bins, top_class
 from slova.metrics.binning import mass_bins, sums
-from slova.metrics.confidence_histogram import CELLS, EDGES, Sketch
+from slova.metrics.confidence_histogram import CELLS, EDGES, ConfidenceHistogram
 
 __all__ = ["RiskCoverage", "Selection", "aurc", "risk_coverage"]
 
@@ -49,12 +49,12 @@ def aurc(probs: Array, labels: Array) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Sketch):
+class Selection(ConfidenceHistogram):
     """The mergeable state of AURC, the risk-coverage curve and equal-mass ECE; `hits` are the right rows."""
 
     @classmethod
     def of(cls, probs: Array, labels: Array) -> Self:
-        return cls.histogram(*top(probs, labels))
+        return cls.histogram(*top_class(probs, labels))
 
     @classmethod
     def weighted(cls, confidence: Floats, hits: Flags, weight: Floats) -> Self:
@@ -92,7 +92,7 @@ class Selection(Sketch):
         that sum to at most P = hits (1 - least) above and M = misses largest below zero, may belong to other bins:
         moving them changes sum_b |residuals of b| by at most 2 max(P, M)."""
         rows, ends = self.count.sum(), self.count.cumsum()
-        index = np.minimum(mass_bins(self.count, bin_count(bins)), bins - 1)  # empty cells past the last row
+        index = np.minimum(mass_bins(self.count, check_bins(bins)), bins - 1)  # empty cells past the last row
         value = np.abs(sums(index, self.hits - self.total, bins)).sum() / rows
         first, last = (2 * (ends - self.count) + 1) * bins // (2 * rows), (2 * ends - 1) * bins // (2 * rows)
         torn = self.uncertain & (first < last)
@@ -103,7 +103,7 @@ class Selection(Sketch):
 
 def _groups(probs: Array, labels: Array) -> tuple[Floats, Ints, Ints]:
     """Each distinct confidence, largest first, with its rows and its errors."""
-    confidence, hits = top(probs, labels)
+    confidence, hits = top_class(probs, labels)
     values, group, count = np.unique(confidence, return_inverse=True, return_counts=True)
     errors = np.bincount(group[~hits], minlength=len(values))
     return values[::-1], count[::-1], errors[::-1]

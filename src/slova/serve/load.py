@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from slova.export.file_metadata import Validation
-from slova.saved import load_saved
-from slova.scorer import HEADS, Scorer
+from slova.scorer import Scorer, load_saved
 from slova.serve.model import Arrays, Model, ModelError, Tensor
 
 __all__ = ["load_model", "scorer_model"]
@@ -41,7 +40,7 @@ def scorer_model(
         inputs=(Tensor("logits", "FP32", (-1, scorer.classes)),),
         classes=scorer.classes,
         run=run,
-        head=next((key for key, head in HEADS.items() if head is scorer.head), "own"),
+        head=scorer.head.name,
         names=None if names is None else tuple(names),
         reject=reject,
         validation=None if scorer.validation is None else np.asarray(Validation.of(scorer.validation).counts),

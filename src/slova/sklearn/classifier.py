@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slova.heads import read_ova
+from slova.heads import OVA
 from slova.scorer import Prediction
 from slova.sklearn.contract import answerable, checked_weight, classes_of, completed, encoded
 from slova.sklearn.held_out import Evidence, Held, fit_scorer, held_out, splits
@@ -123,7 +123,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def ova_proba(self, X: Any) -> Probs:
         """Raw one-vs-rest probabilities (N, K): each member by itself; a row sums to anything."""
         logits = self._logits(X)
-        return np.asarray(np.exp(replace(self.scorer_, head=read_ova).raw(logits).log_probs))
+        return np.asarray(np.exp(replace(self.scorer_, head=OVA).raw(logits).log_probs))
 
     def slova_proba(self, X: Any) -> Probs:
         """Raw P(this class and no other) (N, K), not calibrated; what a row lacks to one is "none" and "several"."""

@@ -83,8 +83,8 @@ def fit_scorer(held: Held, *, rescale: bool) -> Scorer:
         message = "no row is there that the members have not seen: the confidence is their own, not calibrated"
         warnings.warn(message, SmallValidationWarning, stacklevel=3)
         return Scorer(classes=held.logits.shape[1])
-    calibrate = partial(ExponentialCalibration.fit, which="top", at_most_one=True)
-    return Scorer.fit(held.logits, held.labels, calibrate=calibrate, rescale=rescale, weight=held.weight)
+    fit = partial(ExponentialCalibration.fit, which="top", at_most_one=True)
+    return Scorer.fit(held.logits, held.labels, calibration=fit, rescale=rescale, weight=held.weight)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class Evidence:
 
     def calibrated(self, scorer: Scorer) -> Scorer:
         fit = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
-        none_map = fit(self.none.pairs) if self.none.hits.any() else None
-        return replace(scorer, map=fit(self.top.pairs), none_map=none_map, validation=None)
+        none_calibrator = fit(self.none.pairs) if self.none.hits.any() else None
+        return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none_calibrator, validation=None)
 
 
 def _scaled(sketch: PairHistogram, share: float) -> PairHistogram:

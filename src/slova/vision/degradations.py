@@ -22,7 +22,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from slova.vision.patches import check_images, reorder_patches
+from slova._validation import check_images
+from slova.vision.patches import reorder_patches
 
 __all__ = [
     "DEGRADATIONS",

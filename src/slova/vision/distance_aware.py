@@ -1,7 +1,7 @@
 """Distance-aware calibration: confidence decreases with the distance of an image from the validation images.
 
     network = DistanceAware.fit(network, (val_images, val_labels))
-    classifier = slova.Classifier.fit(network, (val_images, val_labels), head=slova.read_softmax, calibrate=None)
+    classifier = slova.Classifier.fit(network, (val_images, val_labels), head="softmax", calibration=None)
 
 Distances are measured in a few layers of a one-vs-all network, on the channels averaged over all pixels:
 log(1 + d^2 / channels), where d is the Mahalanobis distance from the validation images. Logits do not reveal that an
@@ -70,9 +70,8 @@ class DistanceAware(nn.Module):
     ) -> None:
         super().__init__()
         if not statistics or len(calibration.positive_weights) != len(statistics) + 1:
-            raise ValueError(
-                f"a calibration of {len(calibration.positive_weights) - 1} distances does not match {len(statistics)} layers"
-            )
+            distances = len(calibration.positive_weights) - 1
+            raise ValueError(f"a calibration of {distances} distances does not match {len(statistics)} layers")
         self.network, self.layers = network, tuple(statistics)
         for number, layer in enumerate(statistics.values()):
             self.register_buffer(f"mean{number}", torch.as_tensor(layer.mean, dtype=torch.float32))

@@ -21,8 +21,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from slova._backend import Array
+from slova._validation import check_images
 from slova.heads import NONE
-from slova.vision.patches import check_images, reorder_patches
+from slova.vision.patches import reorder_patches
 
 __all__ = [
     "MIX",

@@ -1,4 +1,4 @@
-"""Helpers of outliers and degradations: the check of images, and the reordering of patches."""
+"""The reordering of patches, for outliers and degradations."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-__all__ = ["check_images", "reorder_patches"]
-
-
-def check_images(images: Tensor, advice: str, *, values: bool = True) -> None:
-    """Raise unless images are floats (N, C, H, W) in [0, 1]. `values=False` skips the values, because reading them
-    synchronises the device."""
-    if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images must be floats (N, C, H, W) in [0, 1], got {images.dtype} {tuple(images.shape)}")
-    if values and images.numel():
-        low, high = float(images.detach().min()), float(images.detach().max())
-        if not (low >= 0 and high <= 1):
-            raise ValueError(f"images must lie in [0, 1], got values from {low:.3g} to {high:.3g}: {advice}")
+__all__ = ["reorder_patches"]
 
 
 def reorder_patches(images: Tensor, size: int, keys: Callable[[int], Tensor]) -> Tensor:

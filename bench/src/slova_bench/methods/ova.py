@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from slova.heads import read_ova
+from slova.heads import OVA
 from slova.losses import init_bias, ova_loss
 from slova_bench.method import Backbone, Method
 from slova_bench.networks import last_linear
@@ -18,4 +18,4 @@ def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tenso
     return ova_loss(network(images), labels)
 
 
-METHOD = Method(name="ova", network=network, loss=loss, family="ova", head=read_ova)
+METHOD = Method(name="ova", network=network, loss=loss, family="ova", head=OVA)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import nn
 
 from slova._backend import Array, floating
-from slova.heads import Readout, read_softmax
+from slova.heads import SOFTMAX, Readout
 from slova_bench.layers import DistanceLinear
 from slova_bench.method import Backbone
 from slova_bench.methods import ova
@@ -27,7 +27,7 @@ def doubled(logits: Array) -> Array:
 
 
 def head(logits: Array) -> Readout:
-    return read_softmax(doubled(logits))
+    return SOFTMAX(doubled(logits))
 
 
 METHOD = replace(ova.METHOD, name="ova_dm", network=network, family="ova_dm", head=head)

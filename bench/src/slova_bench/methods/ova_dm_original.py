@@ -6,7 +6,7 @@ from dataclasses import replace
 from torch import nn
 
 from slova._backend import Array
-from slova.heads import Readout, read_ova
+from slova.heads import OVA, Readout
 from slova_bench.layers import DistanceLinear
 from slova_bench.method import Backbone
 from slova_bench.methods import ova_dm
@@ -17,7 +17,7 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
 
 
 def head(logits: Array) -> Readout:
-    return read_ova(ova_dm.doubled(logits))
+    return OVA(ova_dm.doubled(logits))
 
 
 METHOD = replace(ova_dm.METHOD, name="ova_dm_original", network=network, head=head)

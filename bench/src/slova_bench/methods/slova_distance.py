@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from slova.heads import read_softmax
+from slova.heads import SOFTMAX
 from slova.vision.distance_aware import DistanceAware
 from slova_bench.method import Splits
 from slova_bench.methods import slova_raw
@@ -16,4 +16,4 @@ def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     return nn.Sequential(DistanceAware.fit(network, (images.float() / 255, labels)))
 
 
-METHOD = replace(slova_raw.METHOD, name="slova_distance", adapt=adapt, head=read_softmax)
+METHOD = replace(slova_raw.METHOD, name="slova_distance", adapt=adapt, head=SOFTMAX)

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from slova._backend import Array
 from slova.calibration import TemperatureScaling
-from slova.heads import Readout, read_softmax
+from slova.heads import SOFTMAX, Readout
 from slova_bench.methods import slova_distance
 from slova_bench.methods.slova_ensemble import together
 
 
 def read(logits: Array) -> Readout:
-    return read_softmax(together(read_softmax(logits).log_probs))
+    return SOFTMAX(together(SOFTMAX(logits).log_probs))
 
 
 METHOD = replace(

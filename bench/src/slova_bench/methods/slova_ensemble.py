@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from slova._backend import Array
-from slova.heads import Readout, read_slova
+from slova.heads import SLOVA, Readout
 from slova_bench.methods import slova_clean
 
 
@@ -15,7 +15,7 @@ def together(logits: Array) -> Array:
 
 
 def read(logits: Array) -> Readout:
-    return read_slova(together(logits))
+    return SLOVA(together(logits))
 
 
 METHOD = replace(slova_clean.METHOD, name="slova_ensemble", members=5, head=read)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from slova.heads import read_slova
+from slova.heads import SLOVA
 from slova_bench.methods import ova
 
-METHOD = replace(ova.METHOD, name="slova_raw", head=read_slova)
+METHOD = replace(ova.METHOD, name="slova_raw", head=SLOVA)

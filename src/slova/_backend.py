@@ -1,19 +1,22 @@
-"""The few primitives that heads and maps need, once for numpy and once for torch, found by the array's type.
+"""The primitives that heads and calibrators are written in, for numpy arrays and for torch tensors.
 
-`of(array)` gives the primitives; torch is looked at only when the caller already holds a tensor, so it is never
-imported here for somebody who has none. The class axis is always the last one. Half precision is computed and returned
-in float32.
+`of(array)` gives the primitives for its kind. Those for torch are built when the first tensor arrives, so that torch is
+never imported for somebody who has none; they are differentiable, work on any device and can be traced by torch.export.
+The class axis is the last one. Half precision is computed and returned in float32.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-__all__ = ["Array", "Backend", "floating", "of", "to_numpy"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["NUMPY", "TORCH", "Array", "Backend", "floating", "of", "to_numpy"]
 
 # A numpy array or a torch tensor: the two share operators but no base class. A function returns the kind it was given.
 Array = Any
@@ -27,11 +30,9 @@ class Backend(Protocol):
     def logsumexp(self, array: Array) -> Array: ...  # over the last axis
     def log1mexp(self, array: Array) -> Array: ...  # log(1 - e^x) for x <= 0
     def top(self, array: Array) -> tuple[Array, Array]: ...  # largest value and its index, last axis kept
-    def take(self, array: Array, index: Array) -> Array: ...  # one entry a row, last axis kept
-    def put(self, array: Array, index: Array, values: Array) -> Array: ...  # a copy with one entry a row replaced
-    def drop(
-        self, array: Array, index: Array
-    ) -> Array: ...  # one entry a row set to 0, in place where no gradient is at stake
+    def take(self, array: Array, index: Array) -> Array: ...  # one entry per row, last axis kept
+    def put(self, array: Array, index: Array, values: Array) -> Array: ...  # a copy with one entry per row replaced
+    def drop(self, array: Array, index: Array) -> Array: ...  # one entry per row set to 0, in place where possible
     def where(self, condition: Array, left: Array, right: Array) -> Array: ...
     def clip(self, array: Array, low: float | None, high: float | None) -> Array: ...
     def exp(self, array: Array) -> Array: ...
@@ -46,22 +47,17 @@ class Backend(Protocol):
 def of(array: Array) -> Backend:
     """The primitives for this kind of array."""
     if _is_tensor(array):
-        from slova._backend.torch import TORCH
-
-        return TORCH
+        return _torch()
     if isinstance(array, np.ndarray | np.generic):
         return NUMPY
     if hasattr(array, "backend"):  # a node of a graph that is being exported
         return array.backend  # type: ignore[no-any-return]
-    raise TypeError(f"wanted a numpy array or a torch tensor, got {type(array).__name__}")
+    raise TypeError(f"expected a numpy array or a torch tensor, got {type(array).__name__}")
 
 
 def floating(array: Array, name: str) -> tuple[Array, Backend]:
-    """The array in float32 or float64 with at least one axis of at least one class, and its primitives; lists become
-    numpy."""
+    """The array in float32 or float64, and its primitives; lists become numpy arrays."""
     array = array if _is_tensor(array) or hasattr(array, "backend") else np.asarray(array)
-    if array.ndim < 1 or array.shape[-1] < 1:
-        raise ValueError(f"{name} want a last axis of at least one class, got shape {tuple(array.shape)}")
     ops = of(array)
     try:
         return ops.floating(array), ops
@@ -70,9 +66,9 @@ def floating(array: Array, name: str) -> tuple[Array, Backend]:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """The array on the host, as numpy; torch half precision becomes float32 on the way."""
+    """The array on the host, as numpy in the byte order of the machine; torch half precision becomes float32."""
     if not _is_tensor(array):
-        return np.asarray(array)
+        return _native(np.asarray(array))
     array = array.detach().cpu()
     return np.asarray((array.float() if array.dtype.itemsize == 2 and array.is_floating_point() else array).numpy())
 
@@ -80,6 +76,10 @@ def to_numpy(array: Array) -> np.ndarray:
 def _is_tensor(array: Array) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _native(array: np.ndarray) -> np.ndarray:
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 class _Numpy:
@@ -91,6 +91,7 @@ class _Numpy:
     concatenate: Any = staticmethod(np.concatenate)
 
     def floating(self, array: Array) -> Array:
+        array = _native(array)
         if array.dtype == np.float32 or array.dtype == np.float64:
             return np.ascontiguousarray(array)  # along any other axis numpy adds one by one, and loses digits
         if array.dtype == np.float16 or array.dtype.name == "bfloat16":
@@ -146,3 +147,77 @@ class _Numpy:
 
 
 NUMPY = _Numpy()
+
+
+class _Torch:
+    def __init__(self) -> None:
+        import torch
+        from torch.nn import functional
+
+        self.torch, self.functional = torch, functional
+        self.exp, self.log, self.log1p, self.where = torch.exp, torch.log, torch.log1p, torch.where
+        self.clip: Any = torch.clip
+        self.full: Any = torch.full_like
+        self.concatenate: Any = torch.cat
+
+    def floating(self, array: Tensor) -> Tensor:
+        if not array.is_floating_point():
+            raise TypeError
+        return array.float() if array.dtype.itemsize < 4 else array
+
+    def like(self, values: np.ndarray | Tensor, array: Tensor) -> Tensor:
+        return self.torch.as_tensor(values, dtype=array.dtype, device=array.device)
+
+    def minus(self, left: Tensor, right: Tensor) -> Tensor:
+        return self.where(self.torch.isinf(right) & (left == right), self.torch.zeros_like(left), left - right)
+
+    def softplus(self, array: Tensor) -> Tensor:
+        if array.dtype == self.torch.float32:  # the faster one, which drops e^-20 beyond 20, below float32 rounding
+            return self.functional.softplus(array)
+        return -self.functional.logsigmoid(-array)
+
+    def logsumexp(self, array: Tensor) -> Tensor:
+        return array.logsumexp(-1)
+
+    def log1mexp(self, array: Tensor) -> Tensor:
+        near = array > -np.log(2)
+        safe = self.full(array, -1.0)  # in the branch not taken, so that its gradient is not 0 / 0
+        above, below = self.where(near, array, safe), self.where(near, safe, array)
+        return self.where(near, self.log(-self.torch.expm1(above)), self.log1p(-self.exp(below)))
+
+    def cumsum_before(self, array: Tensor) -> Tensor:
+        return self.functional.pad(array[..., :-1].cumsum(-1), (1, 0))
+
+    def top(self, array: Tensor) -> tuple[Tensor, Tensor]:
+        highest = array.max(dim=-1, keepdim=True)
+        return highest.values, highest.indices
+
+    def take(self, array: Tensor, index: Tensor) -> Tensor:
+        return array.gather(-1, index)
+
+    def put(self, array: Tensor, index: Tensor, values: Tensor) -> Tensor:
+        return array.scatter(-1, index, values)
+
+    def drop(self, array: Tensor, index: Tensor) -> Tensor:
+        return array.scatter(-1, index, 0.0) if array.requires_grad else array.scatter_(-1, index, 0.0)
+
+    def locate(self, edges: Tensor, array: Tensor) -> Tensor:
+        return self.torch.searchsorted(edges, array.contiguous(), right=True)
+
+
+_BUILT: dict[str, _Torch] = {}
+if TYPE_CHECKING:
+    TORCH: _Torch
+
+
+def _torch() -> _Torch:
+    if not _BUILT:
+        _BUILT["torch"] = _Torch()
+    return _BUILT["torch"]
+
+
+def __getattr__(name: str) -> _Torch:
+    """`TORCH`, the primitives for torch, for modules that import torch themselves."""
+    if name != "TORCH":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _torch()
