@@ -1,17 +1,21 @@
 # The two commands are `make demo` and `make test`; both set up .venv first, from a machine with Python, git and make.
+# The demo installs only what it uses; the tests install everything, which serves the demo as well.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DEMO_READY := .venv/.demo-ready
+INSTALL := $(BIN)/pip install --quiet -c constraints.txt 'torch==2.13.0'
+PINS := pyproject.toml bench/pyproject.toml constraints.txt
 
 .PHONY: demo test lint types tests docs bench-core clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-demo: $(READY)  ## the comparison on embedded data: a table and a page
-	$(BIN)/slova demo
+demo: $(DEMO_READY)  ## the comparison on embedded data: a table and a page
+	$(BIN)/slova bench demo
 
-test: lint types tests  ## lint, types and tests
+test: lint types tests  ## lint, types and the tests of both distributions
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -21,20 +25,26 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q tests bench/tests
 
 docs: $(READY)  ## write docs/api.md, docs/results.md, the table in README.md and the pictures anew
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_readme.py
-	$(BIN)/slova report --docs docs --cards models/cards -o slova-demo/results.html
+	mkdir -p slova-demo
+	$(BIN)/slova bench report --results bench/results --docs docs --cards bench/models/cards -o slova-demo/results.html
 
 bench-core: $(READY)  ## ratios of speed, measured side by side
 	$(BIN)/python benchmarks/core.py
 
-$(READY): pyproject.toml constraints.txt
+$(READY): $(PINS)
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt 'torch==2.13.0' -e '.[dev]'
+	$(INSTALL) -e '.[dev]' -e ./bench
+	touch $(DEMO_READY) $@
+
+$(DEMO_READY): $(PINS)
+	$(PYTHON) -m venv .venv
+	$(INSTALL) -e . -e ./bench
 	touch $@
 
 clean:  ## remove the environment and caches

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy import ndarray as Array
 from slova_bench.dataset_recipes import setting
 from slova_bench.method import Backbone, Method
 from slova_bench.methods import find
@@ -31,7 +32,6 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from slova import Ensemble
-from slova._backend import Array
 from slova.calibration import ExponentialCalibration
 from slova.heads import log_slova
 from slova.losses import init_bias, ova_loss

@@ -20,6 +20,7 @@ from functools import cache
 
 import numpy as np
 import torch
+from numpy import ndarray as Array
 from slova_bench import data
 from slova_bench.dataset_recipes import setting
 from slova_bench.methods import methods
@@ -31,7 +32,6 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from slova import ova_loss
-from slova._backend import Array
 from slova.calibration import ExponentialCalibration
 from slova.metrics import auroc, ece, nll
 from slova.vision.outliers import (

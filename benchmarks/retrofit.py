@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy import ndarray as Array
 from slova_bench.dataset_recipes import setting
 from slova_bench.methods import find
 from slova_bench.networks import last_linear
@@ -25,7 +26,6 @@ from slova_bench.test_sets import PAPER, TestSet, foreign_sets, shifted_sets
 from slova_bench.train import Place
 from torch import Tensor, nn
 
-from slova._backend import Array
 from slova.calibration import AffineCalibration, ExponentialCalibration, TemperatureScaling
 from slova.heads import log_slova, log_softmax
 from slova.metrics import accuracy, auroc, ece

@@ -185,8 +185,8 @@ def test_a_damaged_model_is_refused(folder):
         ),
         ("fit good.npz -o m.slova --rescale --stream", "--rescale needs all rows in memory"),
         (
-            "fit good.npz -o m.slova --calibration beta --loss squared",
-            "--loss and --at-most-one belong to exponential calibration",
+            "fit good.npz -o m.slova --calibration beta --at-most-one",
+            "--at-most-one belongs to exponential calibration, got --calibration beta",
         ),
         ("fit good.npz -o m.slova --calibration none --pairs top", "--pairs has no effect with --calibration none"),
         ("fit good.npz -o m.slova --calibration cubic", "Invalid value for '--calibration': 'cubic' is not one of"),

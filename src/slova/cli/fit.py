@@ -28,10 +28,7 @@ from slova.scorer import Scorer
 
 __all__ = ["fit"]
 
-FITS: dict[str, Callable[..., Any]] = {
-    name: calibrator.fit for name, calibrator in CALIBRATORS.items() if calibrator.takes == "log_probs"
-}
-PARAMETERS = {"pairs": "which"}  # options whose parameter of `fit` has another name
+CALIBRATIONS = [name for name, kind in CALIBRATORS.items() if kind.takes == "log_probs"]
 
 
 @click.command()
@@ -41,7 +38,7 @@ PARAMETERS = {"pairs": "which"}  # options whose parameter of `fit` has another 
 @click.option("--head", type=HEAD, default="slova", show_default=True, help="How logits become probabilities.")
 @click.option(
     "--calibration",
-    type=click.Choice([*FITS, "none"]),
+    type=click.Choice([*CALIBRATIONS, "none"]),
     default="exponential",
     show_default=True,
     help="What calibrates the probabilities.",
@@ -92,7 +89,7 @@ def fit(
 
 def _check_calibration(calibration: str, given: Mapping[str, Any]) -> None:
     """Options without effect are errors."""
-    known = () if calibration == "none" else signature(FITS[calibration]).parameters
+    known = () if calibration == "none" else signature(CALIBRATIONS[calibration]).parameters
     for name in given:
         if PARAMETERS.get(name, name) not in known:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect with --calibration {calibration}")
@@ -114,8 +111,9 @@ def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: s
 
 def _calibrate(calibration: str, given: Mapping[str, Any]) -> Callable[[Array, Array], Any] | None:
     """The function that fits the calibrator to log-probabilities and labels."""
-    options = {PARAMETERS.get(name, name): value for name, value in given.items()}
-    return None if calibration == "none" else partial(FITS[calibration], **options)
+    names = {"pairs": "which"}
+    options = {names.get(name, name): value for name, value in given.items()}
+    return None if calibration == "none" else partial(CALIBRATORS[calibration].fit, **options)
 
 
 def _plan(head: str, calibration: str, given: Mapping[str, Any]) -> Plan:
