@@ -25,6 +25,7 @@ from slova_bench.method import Backbone, Method
 from slova_bench.methods import find
 from slova_bench.networks import last_linear, with_last
 from slova_bench.pipeline import Bench
+from slova_bench.stable import stable
 from slova_bench.store import Store, describe
 from slova_bench.test_sets import PAPER, shifted_sets
 from slova_bench.train import Place, Run, seeded
@@ -42,13 +43,13 @@ SPAN = 0.02  # of the training, that the moving average of the weights looks bac
 MOMENTS = (0.6, 0.7, 0.8, 0.9, 1.0)  # of the training, when the average is kept
 TRUNK = 5 / 8  # of the layers: all of ResNet-20 but its last stage
 NAMES = ("accuracy", "clean", *(f"{name} {q}" for name in ("ECE", "NLL", "Brier") for q in ("25", "50", "75")))
-SHIPPED = Path(__file__).parents[1]
+SHIPPED = Path(__file__).parents[1] / "bench"
 
 
 def main() -> None:
     warnings.simplefilter("ignore")  # small validation sets
     place = Place(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
+    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova_bench" / "embedded")
     bench = Bench(setting(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
     tables = [measured(bench, int(seed)) for seed in sys.argv[2].split(",")]
     print(f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "    work")
@@ -122,12 +123,14 @@ def shared(bench: Bench, seed: int, network: Callable[[Backbone, int], nn.Sequen
     return Ensemble([nn.Sequential(found, Pooled())])
 
 
+@stable("members_loss")
 def sum_of_losses(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     """Each member's loss as if it were alone."""
     logits = network(images).unflatten(1, (MEMBERS, -1))
     return MEMBERS * ova_loss(logits, labels[:, None].expand(-1, MEMBERS))
 
 
+@stable("last_layers_network")
 def last_layers(backbone: Backbone, classes: int) -> nn.Sequential:
     """One network with five classifiers, which differ in how they began."""
     base = backbone(classes)
@@ -136,6 +139,7 @@ def last_layers(backbone: Backbone, classes: int) -> nn.Sequential:
     return with_last(base, Fork(heads))
 
 
+@stable("last_stages_network")
 def last_stages(backbone: Backbone, classes: int) -> nn.Sequential:
     """The first layers of one network, and the others of five; one module, so that nobody takes maps for features."""
     networks = [backbone(classes) for _ in range(MEMBERS)]

@@ -25,6 +25,7 @@ from slova_bench import data
 from slova_bench.dataset_recipes import setting
 from slova_bench.methods import methods
 from slova_bench.pipeline import Bench, pooled
+from slova_bench.stable import stable
 from slova_bench.store import Store
 from slova_bench.test_sets import foreign_sets
 from slova_bench.train import Place, seeded
@@ -64,6 +65,7 @@ MIXES: dict[str, tuple[tuple[Outlier, ...], float]] = {
 SIDE, COUNT = 32, 1500
 
 
+@stable("outlier_mix_loss")
 @dataclass(frozen=True)
 class Loss:
     """The one-vs-all loss with the outliers of a mix."""

@@ -34,7 +34,7 @@ from slova.retrofit import features_of, log_odds, refit
 Read = Callable[["Said"], Array]  # what the networks said of a set, to log-probabilities (N, K)
 NAMES = ("accuracy", "clean ECE", "ECE q25", "ECE q50", "ECE q75", "MMC", "AUROC")
 DECAYS = (1e-2, 1e-3, 1e-4, 0.0)
-SHIPPED = Path(__file__).parents[1]
+SHIPPED = Path(__file__).parents[1] / "bench"
 
 
 class Said(NamedTuple):
@@ -47,7 +47,7 @@ class Said(NamedTuple):
 
 def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova" / "bench" / "embedded")
+    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova_bench" / "embedded")
     limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
     bench = Bench(setting(sys.argv[1]), store, Place(device), limit=limit)
     tables = [measured(bench, seed) for seed in range(int(sys.argv[2]))]

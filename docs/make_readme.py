@@ -26,7 +26,7 @@ def page() -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
-    evidence = ResultsFolder.read(ROOT / "results")
+    evidence = ResultsFolder.read(ROOT / "bench" / "results")
     return f"{before}{BEGIN}{table(evidence)}\n\n{words(evidence)}\n{END}{after}"
 
 

@@ -82,7 +82,7 @@ def test_the_reference_is_what_the_docstrings_say():
 
 def test_the_numbers_of_the_readme_are_those_of_the_rows():
     make_readme = maker("make_readme")
-    assert make_readme.table(ResultsFolder.read(ROOT / "results")).count("\n") == len(make_readme.METHODS) + 1
+    assert make_readme.table(ResultsFolder.read(ROOT / "bench" / "results")).count("\n") == len(make_readme.METHODS) + 1
     assert make_readme.PAGE.read_text() == make_readme.page(), "README.md is stale: run `make docs`"
 
 

@@ -1,5 +1,6 @@
-"""What the networks of seed 0 said of every set, into the package: `python models/make_answers.py`. Wants the images
-and, for an hour less, a GPU; networks that are not in this folder or in --store are trained."""
+"""Store the logits of the networks of seed 0 on every set in the package: `python bench/models/make_answers.py`.
+
+Needs the images and, to save an hour, a GPU; networks that are not in this folder or in --store are trained."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from slova_bench.dataset_recipes import setting
 from slova_bench.pipeline import Bench
 from slova_bench.predictions import record
 from slova_bench.runner import EMBEDDED
-from slova_bench.store import Store
+from slova_bench.store import XZ, Store
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     asked = options.parse_args()
     bench = Bench(setting(asked.on), Store(asked.store, Path(__file__).parent, EMBEDDED))
     found = record(bench, progress=lambda answers: track(answers, "sets"))
-    found.save(asked.out / f"{asked.on}.safetensors")
+    found.save(asked.out / f"{asked.on}.safetensors{XZ}")
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ def made_results(tmp_path_factory) -> Path:
     outside = ("mmc", "auroc", "aupr", "fpr95")
     maker.rows("ood", [(one, ("error", "mmc") if one.test == "digits-test" else outside) for one in of_ood()])
     maker.histograms("ood", of_ood())
-    variants = [f"{name}={n}" for name in ("M", "n_b") for n in (1, 10, 100)] + ["optimal"]
-    maker.rows("stability", [(cell("stability", variant=variant), SHIFT) for variant in variants])
+    fits = [(name, float(n)) for name in ("M", "n_b") for n in (1, 10, 100)] + [("", 0.0)]
+    maker.rows("stability", [(cell("stability", parameter=name, parameter_value=n), SHIFT) for name, n in fits])
     far = [cell("directions", method, level=level) for method in METHODS for level in (0.0, 1.0, 1000.0)]
     maker.rows("directions", [(one, ("mmc", "confident")) for one in far])
     maker.rows("maps", [(cell("maps", level=p / 10), ("calibrated", "observed")) for p in range(11)])
@@ -78,7 +78,7 @@ def made_results(tmp_path_factory) -> Path:
     maker.rows("appendix", [(one, ("calibrated",)) for one in curves])
     maker.rows("plane", [(cell("plane", "ova", shift="plane"), ("mmc",))])
     points = [("ova", "", seed, a, b, 0.5 + 0.1 * seed) for seed in SEEDS for a in (-20.0, 0.0) for b in (0.0, 20.0)]
-    names = ("method", "variant", "seed", "alpha", "beta", "confidence")
+    names = ("method", "preset", "seed", "alpha", "beta", "confidence")
     save_table(folder / "plane-digits-picture.parquet", dict(zip(names, zip(*points, strict=True), strict=True)))
     return folder
 

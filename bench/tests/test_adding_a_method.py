@@ -143,4 +143,4 @@ def test_the_page_names_every_family():
 
 def test_the_page_names_every_field_of_a_method():
     named = set(re.findall(r"`(\w+)`", PAGE[PAGE.index("## What can differ") : PAGE.index("## Good to know")]))
-    assert set(Method.__dataclass_fields__) - {"name", "variant"} <= named
+    assert set(Method.__dataclass_fields__) - {"name", "preset"} <= named

@@ -232,9 +232,11 @@ def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
 @pytest.mark.parametrize(("late", "verdict_"), [(0.1, Verdict.REPRODUCED), (0.3, Verdict.PARTLY)])
 def test_a_fit_is_stable_if_it_hardly_changes_past_the_papers_sizes(late, verdict_, tmp_path):
     cell = CELL._replace(experiment="stability", method="slova_clean")
-    values = {"M=1": 0.9, "M=10": 0.9, "M=20": 0.1, "M=30": 0.1, "M=50": late}
-    values |= {"n_b=20": 0.9, "n_b=400": 0.5, "n_b=1000": 0.1, "optimal": 0.7}
-    rows = [Row.of(cell._replace(variant=v), m, x) for v, x in values.items() for m in ("ece", "nll", "brier")]
+    values = {("M", 1): 0.9, ("M", 10): 0.9, ("M", 20): 0.1, ("M", 30): 0.1, ("M", 50): late}
+    values |= {("n_b", 20): 0.9, ("n_b", 400): 0.5, ("n_b", 1000): 0.1, ("", 0): 0.7}
+    cells = {cell._replace(parameter=name, parameter_value=float(n)): value for (name, n), value in values.items()}
+    cells |= {one._replace(preset="paper"): 9 * value for one, value in cells.items()}  # which the claim is not about
+    rows = [Row.of(one, metric, value) for one, value in cells.items() for metric in ("ece", "nll", "brier")]
     claim = "The fit is stable past M = 10 terms and n_b = 400 points, to a tenth"
     assert verdict(tmp_path, claim, stability_cifar10=rows) is verdict_
 

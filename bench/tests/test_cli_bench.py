@@ -113,8 +113,8 @@ def test_the_summary_is_over_what_all_methods_have():
     cell = Cell("shift", "softmax", "", "digits-train", "digits-test", "", 0.0, 0, 100)
     more = [cell, cell._replace(seed=1), cell._replace(shift="fog", level=5.0)]
     rows = [Row.of(one, "ece", 0.1 + place) for place, one in enumerate(more)]
-    rows += [Row.of(one._replace(method="slova", variant="M=2"), "ece", 0.2) for one in more[:2]]
-    rows += [Row.of(cell._replace(method="slova", variant="M=2"), "nll", 0.3)]
+    rows += [Row.of(one._replace(method="slova", parameter="M", parameter_value=2.0), "ece", 0.2) for one in more[:2]]
+    rows += [Row.of(cell._replace(method="slova", parameter="M", parameter_value=2.0), "nll", 0.3)]
     heads, counts, *lines = (line.split() for line in summary(rows, "").splitlines())
     assert heads == ["mean", "over", "sets", "ece", "nll"]
     assert counts[-2:] == ["2", "1"]
@@ -221,7 +221,7 @@ def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
     path = folder / "results" / "ood-digits-quick.csv"
     path.write_text(path.read_text() + "and,so,on\n")
     before = path.read_bytes()
-    assert fails(bench(*words)).endswith("ood-digits-quick.csv, line 20: wanted 11 columns, got 3")
+    assert fails(bench(*words)).endswith("ood-digits-quick.csv, line 7: there must be 16 columns, got 3")
     assert path.read_bytes() == before
 
 

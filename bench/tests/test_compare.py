@@ -1,28 +1,29 @@
 """Comparisons of rows and of the paper's own table, and what would give a wrong number and is refused."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 import pytest
 from slova_bench.compare import compare
 from slova_bench.ranks import bonferroni_dunn, friedman, ranks
+from slova_bench.results import Results
 
-COLUMNS = ["experiment", "method", "variant", "train", "test", "shift", "level", "seed", "n", "metric", "value"]
+COLUMNS = ["experiment", "method", "preset", "train", "test", "shift", "level", "seed", "n"]
+COLUMNS += ["parameter", "parameter_value", "metric", "value"]
 # What the paper prints, in the columns of the results. The paper names no seed and no number of images: seed is -1 and
 # n is 0 there. brier_q25 is the first quartile over all corrupted versions (shift "all"), and error is a fraction. What
 # the text claims has n = the number of cells: the `wins` of SLOVA, and `alike`, 1 where a method is said to be
 # statistically indistinguishable from SLOVA and 0 where it is said to differ (of Ensemble it says neither).
-PAPER = Path(__file__).parents[2] / "src" / "slova" / "bench" / "paper.csv"
+PAPER = Path(__file__).parents[1] / "src" / "slova_bench"
 
 
 def paper():
-    with PAPER.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return [found._asdict() for found in Results(PAPER, "paper").read()]
 
 
-def row(method, value, *, metric="nll", shift="fog", level=1, seed=0, test="cifar10-test", variant=""):
-    cells = ["shift", method, variant, "cifar10-train", test, shift, level, seed, 10_000, metric, value]
+def row(method, value, *, metric="nll", shift="fog", level=1, seed=0, test="cifar10-test", terms=0):
+    cells = ["shift", method, "", "cifar10-train", test, shift, level, seed, 10_000, "M" if terms else "", terms]
+    cells += [metric, value]
     return dict(zip(COLUMNS, cells, strict=True))
 
 
@@ -39,13 +40,15 @@ def grid(values, *, metric="nll", seed=0):
 # The paper's numbers
 
 
-def test_the_papers_numbers_are_sorted_and_of_known_methods_and_splits():
-    rows = paper()
-    keys = [tuple(line[column] for column in COLUMNS) for line in rows]
+def test_the_papers_numbers_are_sorted_and_of_known_methods_and_splits(tmp_path):
+    rows, copy = paper(), Results(tmp_path, "paper")
+    copy.append(Results(PAPER, "paper").read())
+    copy.close()
+    assert copy.path.read_bytes() == (PAPER / "paper.csv").read_bytes()
+    keys = [tuple(line[column] for column in COLUMNS if column != "value") for line in rows]
     assert list(rows[0]) == COLUMNS
-    assert keys == sorted(keys)
-    assert len({key[:-2] + key[-2:-1] for key in keys}) == len(rows) == 168
-    assert {line["seed"] for line in rows} == {"-1"}
+    assert len(set(keys)) == len(rows) == 168
+    assert {line["seed"] for line in rows} == {-1}
     shift = {"softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova"}
     assert {line["method"] for line in rows if line["experiment"] == "shift"} == shift
     assert {line["method"] for line in rows if line["experiment"] == "ood"} == {
@@ -141,7 +144,7 @@ def test_a_method_that_shares_nothing_with_the_control_is_left_out():
 
 
 def test_variants_are_methods_of_their_own_and_methods_can_be_chosen():
-    rows = grid([[1, 2, 3]] * 3) + [row("slova", 0, level=level, variant="M=5") for level in range(3)]
+    rows = grid([[1, 2, 3]] * 3) + [row("slova", 0, level=level, terms=5) for level in range(3)]
     assert list(compare(rows, metrics=["nll"]).pooled.distance.mean_ranks)[:2] == ["slova M=5", "slova"]
     assert set(compare(rows, metrics=["nll"], methods=["svi"]).pooled.distance.mean_ranks) == {"slova", "svi"}
 

@@ -41,8 +41,8 @@ SHIFTS = ("gaussian_noise", "fog", "contrast", "snow")
 RANDOM = np.random.default_rng(0)
 
 
-def cell(experiment="shift", method="slova", variant="", shift="", level=0.0, seed=0, test="digits-test"):
-    return Cell(experiment, method, variant, "digits-train", test, shift, float(level), seed, 500)
+def cell(experiment="shift", method="slova", preset="", shift="", level=0.0, seed=0, test="digits-test"):
+    return Cell(experiment, method, preset, "digits-train", test, shift, float(level), seed, 500)
 
 
 def direction_rows():
@@ -60,8 +60,12 @@ def plane(method, seed=0):
 
 
 def stability_rows():
-    variants = ("M=1", "M=20", "M=50", "n_b=20", "n_b=1000", "n_b=10000", "optimal")
-    cells = [cell("stability", "slova_clean", variant, seed=seed) for variant in variants for seed in (0, 1)]
+    fits = [("M", 1), ("M", 20), ("M", 50), ("n_b", 20), ("n_b", 1000), ("n_b", 10_000), ("", 0)]
+    cells = [
+        cell("stability", "slova_clean", seed=seed)._replace(parameter=name, parameter_value=float(n))
+        for name, n in fits
+        for seed in (0, 1)
+    ]
     return [Row.of(one, metric, 0.1 + RANDOM.random()) for one in cells for metric in ("nll", "ece", "brier")]
 
 
@@ -101,7 +105,7 @@ def evidence(tmp_path_factory, methods, shift_rows, foreign_rows, histogram):
     histograms.append(histogram(method, name) for method in methods for name in ("", *SHIFTS))
     histograms.close()
     points = [("ova", "", 0, *point) for point in plane("ova").points]
-    names = ("method", "variant", "seed", "alpha", "beta", "confidence")
+    names = ("method", "preset", "seed", "alpha", "beta", "confidence")
     save_table(
         folder / "plane-digits-picture.parquet", dict(zip(names, map(list, zip(*points, strict=True)), strict=True))
     )
@@ -261,7 +265,7 @@ def test_stability_has_the_optimum_as_a_level_line():
         wanted = [np.mean(values) for variant, values in found.items() if variant.startswith(f"{name}=")]
         np.testing.assert_allclose(curve.get_ydata(), wanted)
         assert list(curve.get_xdata()) == ([1, 20, 50] if name == "M" else [20, 1000, 10_000])
-        assert list(optimum.get_ydata()) == pytest.approx([np.mean(found["optimal"])] * 2)
+        assert list(optimum.get_ydata()) == pytest.approx([np.mean(found[""])] * 2)
 
 
 def test_calibration_maps_lie_over_the_averages_of_their_own_seed():

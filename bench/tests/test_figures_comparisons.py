@@ -83,7 +83,7 @@ def legend(figure):
 
 def test_a_variant_is_a_method_of_its_own(shift_rows):
     rows = shift_rows(methods=("slova",))
-    rows += [row._replace(variant="paper", value=row.value + 5) for row in rows]
+    rows += [row._replace(preset="paper", value=row.value + 5) for row in rows]
     assert len(boxes(ablation.plot(rows).axes[0])) == 2
 
 

@@ -69,7 +69,7 @@ def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it(
     changed = {"members": 2, "samples": 2, "head": heads.OVA, "noise": 0.5, "calibrate": ExponentialCalibration.fit}
     for name, value in changed.items():
         assert bench().description(replace(SOFTMAX, **{name: value})) != described, name
-    assert bench().description(replace(SOFTMAX, name="other", variant="x")) == described
+    assert bench().description(replace(SOFTMAX, name="other", preset="x")) == described
 
 
 def test_what_a_network_said_of_a_set_is_asked_once_ever(tmp_path, monkeypatch):
@@ -131,7 +131,7 @@ def test_what_decides_the_weights_separates_them_and_nothing_else_does(change):
         change = {"recipe": replace(QUICK.recipe(SOFTMAX), rate=0.05)}
     assert bench().weights(replace(SOFTMAX, **change), 0) != bench().weights(SOFTMAX, 0)
     assert bench().weights(SOFTMAX, 1) != bench().weights(SOFTMAX, 0)
-    after = {"name": "x", "variant": "y", "members": 3, "samples": 4, "head": heads.OVA, "noise": 0.5}
+    after = {"name": "x", "preset": "y", "members": 3, "samples": 4, "head": heads.OVA, "noise": 0.5}
     assert bench().weights(replace(SOFTMAX, **after), 0) == bench().weights(SOFTMAX, 0)
 
 

@@ -45,7 +45,7 @@ def test_a_level_of_many_digits_is_the_same_measurement_after_a_while(results):
 
 @pytest.mark.parametrize("name", ["a,b", 'say "a"', "M=2, n_b=5", "é\u2028ö", " ", "'"])
 def test_names_may_hold_commas_quotes_and_foreign_letters(results, name):
-    rows = [row(variant=name), row(variant="z")]
+    rows = [row(preset=name), row(parameter=name)]
     results.append(rows)
     assert sorted(results.read()) == sorted(rows)
     results.close()
@@ -55,13 +55,13 @@ def test_names_may_hold_commas_quotes_and_foreign_letters(results, name):
 @pytest.mark.parametrize("name", ["a\nb", "a\r"])
 def test_a_name_with_a_line_break_is_refused_and_nothing_is_written(results, name):
     with pytest.raises(ResultsError, match="no line break"):
-        results.append([row(), row(variant=name)])
+        results.append([row(), row(preset=name)])
     assert not results.journal.exists()
 
 
 def test_wherever_the_journal_is_cut_only_whole_lines_count_and_the_end_is_the_same(results):
     """A number that lost its last digits is still a number: the line's end tells."""
-    rows = [row(metric, 0.51234567 + seed, seed=seed, variant="ä,b") for seed in (0, 1) for metric in ("ece", "nll")]
+    rows = [row(metric, 0.51234567 + seed, seed=seed, preset="ä,b") for seed in (0, 1) for metric in ("ece", "nll")]
     results.append(rows)
     whole = results.journal.read_bytes()
     expected = results.close()
@@ -92,21 +92,43 @@ def test_what_cannot_be_read_in_a_journal_is_measured_again(results):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: wanted the columns experiment, method, .* got $"),
-        ("a,b\n", "line 1: wanted the columns .* got a, b"),
-        ("{header}\n1,2\n", "line 2: wanted 11 columns, got 2"),
-        ("{header}\n{row}\n\n", "line 3: wanted 11 columns, got 0"),
-        ("{header}\n{row}\ns,m,,t,t,,zero,0,9,ece,0.5\n", "line 3, column level: 'zero' is not a number"),
-        ("{header}\ns,m,,t,t,,0,0.5,9,ece,0.5\n", "line 2, column seed: '0.5' is not a number"),
-        ("{header}\ns,m,,t,t,,0,0,many,ece,0.5\n", "line 2, column n: 'many' is not a number"),
-        ("{header}\ns,m,,t,t,,0,0,9,ece,\n", "line 2, column value: '' is not a number"),
+        ("", "line 1: the columns must be experiment, method, .* and the metrics, got $"),
+        ("a,b\n", "line 1: the columns must be .* got a, b"),
+        ("{header}\n1,2\n", "line 2: there must be 13 columns, got 2"),
+        ("{header}\n{row}\n\n", "line 3: there must be 13 columns, got 0"),
+        ("{header}\n{row}\ns,m,,t,t,,zero,0,9,,0,0.5,1\n", "line 3, column level: 'zero' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0.5,9,,0,0.5,1\n", "line 2, column seed: '0.5' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0,many,,0,0.5,1\n", "line 2, column n: 'many' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0,9,M,,0.5,1\n", "line 2, column parameter_value: '' is not a number"),
+        ("{header}\ns,m,,t,t,,0,0,9,,0,0.5,much\n", "line 2, column nll: 'much' is not a number"),
     ],
 )
 def test_a_file_that_is_not_ours_is_refused_with_line_and_column(results, text, message):
-    lines = {"header": ",".join(Row._fields), "row": "s,m,,t,t,,0,0,9,ece,0.5"}
+    lines = {"header": ",".join((*Cell._fields, "ece", "nll")), "row": "s,m,,t,t,,0,0,9,,0,0.5,1"}
     results.path.write_text(text.format(**lines))
     with pytest.raises(ResultsError, match=message):
         results.read()
+
+
+def test_a_cell_is_a_line_and_a_metric_a_column(results):
+    rows = [row("ece", 0.5), row("nll", 1.0), row("nll", 2.0, seed=1), row("ece", math.nan, seed=2)]
+    results.append(rows)
+    results.close()
+    header, *lines = (line.split(",") for line in results.path.read_text().splitlines())
+    assert header == [*Cell._fields, "ece", "nll"]
+    assert [line[-2:] for line in lines] == [["0.5", "1"], ["", "2"], ["nan", ""]]
+    assert results.read()[:3] == rows[:3]
+    assert math.isnan(results.read()[3].value)
+
+
+def test_what_varies_is_columns_and_shown_as_one_text(results):
+    cells = [{}, {"preset": "paper"}, {"parameter": "M", "parameter_value": 20.0}]
+    cells += [{**cells[1], **cells[2]}, {**cells[2], "parameter_value": 3.0}]
+    rows = [row(**parts) for parts in cells]
+    results.append(rows)
+    assert [r.variant for r in results.close()] == ["", "M=3", "M=20", "paper", "paper M=20"]
+    assert len({r.key for r in rows}) == len(rows)
+    assert {r.cell for r in results.read()} == {r.cell for r in rows}
 
 
 def test_a_file_with_the_line_ends_of_another_system_is_read(results):

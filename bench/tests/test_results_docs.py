@@ -11,7 +11,7 @@ from slova_bench.exhibits import PAPER_ITEMS, experiment_for
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.report.cards import write_cards
 from slova_bench.report.docs import results_page, write_docs
-from slova_bench.results import Cell, ResultsError, Row
+from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Freshness, State
 
@@ -29,10 +29,7 @@ def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> ResultsFol
             cell = CELL._replace(method=method, shift=shift, level=float(level))
             metrics = ("accuracy", "ece", "nll", "brier", "mmc")
             rows += [Row.of(cell, metric, generator.uniform()) for metric in metrics]
-    path = folder / f"shift-cifar10{kind}.csv"
-    path.write_text(
-        "\n".join(",".join(map(str, row)) for row in (Row._fields, *(rows[::-1] if reverse else rows))) + "\n"
-    )
+    Results(folder, f"shift-cifar10{kind}").append(rows[::-1] if reverse else rows)
     return ResultsFolder.read(folder)
 
 
@@ -41,7 +38,7 @@ def test_the_page_is_what_the_committed_results_say():
     They need PyTorch, without which nothing can be said. Figures are only looked for, not drawn again."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
-    now = results_page(ResultsFolder.read(ROOT / "results"), ROOT / "docs" / "figures")
+    now = results_page(ResultsFolder.read(ROOT / "bench" / "results"), ROOT / "docs" / "figures")
     assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova bench report --docs docs"
 
 
@@ -116,12 +113,13 @@ def test_stale_rows_are_called_stale_and_why(tmp_path):
 
 
 def test_a_malformed_file_is_refused_with_line_and_column(tmp_path):
-    evidence = filled(tmp_path)
-    path = tmp_path / "shift-cifar10.csv"
+    filled(tmp_path)
+    Results(tmp_path, "shift-cifar10").close()
+    evidence, path = ResultsFolder.read(tmp_path), tmp_path / "shift-cifar10.csv"
     lines = path.read_text().splitlines()
     lines[6] = ",".join([*lines[6].split(",")[:-1], "lots"])
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(ResultsError, match=r"shift-cifar10\.csv, line 7, column value: 'lots'"):
+    with pytest.raises(ResultsError, match=r"shift-cifar10\.csv, line 7, column nll: 'lots'"):
         results_page(evidence, None, {})
 
 
@@ -138,9 +136,9 @@ def test_the_page_and_its_figures_are_written_together(tmp_path):
 
 
 def test_the_cards_of_the_networks_are_what_the_committed_results_say(tmp_path):
-    written = write_cards(ResultsFolder.read(ROOT / "results"), tmp_path)
-    assert {path.name for path in written} == {path.name for path in (ROOT / "models" / "cards").iterdir()}
+    written = write_cards(ResultsFolder.read(ROOT / "bench" / "results"), tmp_path)
+    assert {path.name for path in written} == {path.name for path in (ROOT / "bench" / "models" / "cards").iterdir()}
     for path in written:
         text = path.read_text(encoding="utf-8")
-        assert text == (ROOT / "models" / "cards" / path.name).read_text(encoding="utf-8"), "run make docs"
+        assert text == (ROOT / "bench" / "models" / "cards" / path.name).read_text(encoding="utf-8"), "run make docs"
         assert zoo.path_of(path.stem).name in text, "the file that the card names is the one that is loaded"

@@ -135,10 +135,10 @@ def test_the_paper_preset_changes_the_weights_of_every_method_and_the_fair_one_o
     paper = preset(chosen, "paper", experiment=experiment, setting=bench.setting)
     assert preset(chosen, "fair", experiment=experiment, setting=bench.setting) == chosen
     for fair, published in zip(chosen, paper, strict=True):
-        assert (fair.variant, published.variant) == ("", "paper")
+        assert (fair.preset, published.preset) == ("", "paper")
         assert bench.weights(published, 0) != bench.weights(fair, 0)
         assert published.recipe.augment is bench.setting.recipes["softmax"].augment
-        assert replace(published, recipe=None, variant="") == fair
+        assert replace(published, recipe=None, preset="") == fair
 
 
 def test_methods_that_shared_weights_still_do(tmp_path):
@@ -180,11 +180,12 @@ def test_rows_of_both_presets_stand_side_by_side(tmp_path):
     assert found["softmax", ""] != found["softmax", "paper"]
 
 
-def test_a_preset_stands_before_what_else_varies(tmp_path):
+def test_a_preset_and_what_else_varies_are_columns(tmp_path):
     execute(plan(tmp_path, experiment="stability", methods=("slova_clean",), preset="paper"))
-    variants = {row.variant for row in Results(tmp_path / "results", "stability-digits-quick").read()}
-    assert {"paper optimal", "paper M=1"} <= variants
-    assert all(variant.startswith("paper ") for variant in variants)
+    rows = Results(tmp_path / "results", "stability-digits-quick").read()
+    assert {row.preset for row in rows} == {"paper"}
+    assert {("", 0.0), ("M", 1.0), ("n_b", 20.0)} <= {(row.parameter, row.parameter_value) for row in rows}
+    assert {"paper", "paper M=1"} <= {row.variant for row in rows}
 
 
 def test_a_quick_run_has_a_tenth_of_the_epochs_whoever_s_they_are(tmp_path):

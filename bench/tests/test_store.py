@@ -14,6 +14,7 @@ from slova_bench import store as store_module
 from slova_bench.augment import crop
 from slova_bench.dataset_recipes import SETTINGS
 from slova_bench.pipeline import Bench
+from slova_bench.stable import stable
 from slova_bench.store import Store, describe
 from slova_bench.train import Recipe
 
@@ -126,10 +127,12 @@ def test_a_folder_that_cannot_be_is_found_out_before_the_work(tmp_path):
 # describe
 
 
+@stable("test_function")
 def function(rate: float = 0.1) -> float:
     return rate
 
 
+@stable("test_callable_1")
 @dataclass(frozen=True)
 class Callable1:
     rate: float
@@ -138,6 +141,7 @@ class Callable1:
         return self.rate
 
 
+@stable("test_callable_2")
 @dataclass(frozen=True)
 class Callable2(Callable1):
     pass
@@ -175,10 +179,10 @@ def closure(rate: float):
     return lambda: rate
 
 
-@pytest.mark.parametrize("value", [closure(0.1), lambda: 1, Callable1(0.1).__call__, torch.nn.ReLU()])
-def test_a_function_whose_name_does_not_tell_what_it_does_is_refused(value):
+@pytest.mark.parametrize("value", [closure(0.1), lambda: 1, closure, Callable1(0.1).__call__, torch.nn.ReLU(), len])
+def test_a_function_without_a_stable_name_is_refused(value):
     """Two closures have one name: their networks would be taken for each other's."""
-    with pytest.raises(ValueError, match=r"functools\.partial"):
+    with pytest.raises(ValueError, match=r"has no stable name: .*@stable.*functools\.partial"):
         describe(value)
 
 

@@ -1,7 +1,6 @@
 """Tables: quartiles are numpy's, the paper's numbers come out as printed, ranks are Demšar's, and what is missing is
 named."""
 
-import csv
 import json
 import math
 import subprocess
@@ -18,7 +17,7 @@ from slova_bench.tables import TABLES, Table, write_tables
 from slova_bench.tables.quartiles import quartiles
 from slova_bench.tables.ranks import ood_comparison
 
-PAPER = Path(__file__).parents[2] / "src" / "slova" / "bench" / "paper.csv"
+PAPER = Path(__file__).parents[1] / "src" / "slova_bench" / "paper.csv"
 MAKERS = {maker.name: maker for maker in TABLES}
 METRICS = ("accuracy", "ece", "nll", "brier", "mmc")
 SHIFTS = (*PAPER_SHIFTS, "snow")
@@ -123,12 +122,12 @@ def test_the_papers_appendix_c_comes_out_as_printed(tmp_path):
     tables = MAKERS["quartiles"].make(evidence_of(tmp_path, shift_cifar10=shift_rows({"slova": 1})), "cifar10")
     names = {"ll_svi": "LL SVI", "temperature": "Temperature scaling", "ova_dm": "OVA DM", "slova": "SLOVA"}
     checked = 0
-    for line in csv.DictReader(PAPER.read_text().splitlines()):
-        metric, _, share = line["metric"].partition("_q")
-        if share and line["method"] in names:
+    for line in Results(PAPER.parent, "paper").read():
+        metric, _, share = line.metric.partition("_q")
+        if share and line.method in names:
             (table,) = [one for one in tables if one.name == f"quartiles-{metric}-cifar10"]
-            shown = entry(table, names[line["method"]], f"{share} %, paper")
-            assert shown.text == f"{float(line['value']):.3f}"
+            shown = entry(table, names[line.method], f"{share} %, paper")
+            assert shown.text == f"{line.value:.3f}"
             checked += 1
     assert checked == 9 * len(names)
     assert entry(tables[0], "SLOVA", "75 %, paper").mark == "best"
@@ -198,10 +197,11 @@ def test_the_ablation_takes_the_rows_of_shift_where_it_was_not_run(tmp_path):
 
 def test_fits_are_listed_by_size(tmp_path):
     cell = CELL._replace(experiment="stability", method="slova_clean")
-    variants = ["M=10", "M=2", "n_b=100", "n_b=20", "optimal"]
-    rows = [Row.of(cell._replace(variant=v), m, 0.5) for v in variants for m in ("ece", "nll", "brier")]
+    fits = [("M", 10.0), ("M", 2.0), ("n_b", 100.0), ("n_b", 20.0), ("", 0.0)]
+    cells = [cell._replace(parameter=name, parameter_value=value) for name, value in fits]
+    rows = [Row.of(one, m, 0.5) for one in (*cells, cells[0]._replace(preset="paper")) for m in ("ece", "nll", "brier")]
     (table,) = MAKERS["stability"].make(evidence_of(tmp_path, stability_cifar10=rows), "cifar10")
-    assert [row[0].text for row in table.rows] == ["optimal", "M=2", "M=10", "n_b=20", "n_b=100"]
+    assert [row[0].text for row in table.rows] == ["optimal", "M=2", "M=10", "paper M=10", "n_b=20", "n_b=100"]
 
 
 @pytest.mark.parametrize("maker", [maker for maker in TABLES if not maker.across], ids=lambda maker: maker.name)
@@ -212,11 +212,11 @@ def test_missing_rows_are_answered_with_what_to_run(maker, tmp_path):
 
 @pytest.mark.parametrize("maker", TABLES, ids=lambda maker: maker.name)
 def test_a_malformed_csv_is_refused_with_line_and_column(maker, tmp_path):
-    head = ",".join(Row._fields)
-    line = "{},slova,,cifar10-train,cifar10-test,,0,0,9,ece,{}"
+    head = ",".join((*Cell._fields, "ece"))
+    line = "{},slova,,cifar10-train,cifar10-test,,0,0,9,,0,{}"
     good, bad = line.format(maker.experiment, 0.5), line.format(maker.experiment, "much")
     (tmp_path / f"{maker.experiment}-cifar10.csv").write_text(f"{head}\n{good}\n{bad}\n")
-    with pytest.raises(ResultsError, match=r"line 3, column value: 'much' is not a number"):
+    with pytest.raises(ResultsError, match=r"line 3, column ece: 'much' is not a number"):
         maker.make(ResultsFolder.read(tmp_path), "cifar10")
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from slova._backend import Array
 
-__all__ = ["ArtifactError", "atomic_path", "load", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
+__all__ = ["ArtifactError", "atomic_path", "load", "loads", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
 
 FORMAT, VERSION = "slova", 1
 DTYPES = {
@@ -66,7 +66,11 @@ def load(path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tenso
     """The arrays and the JSON of a file of one of these kinds; `framework="torch"` gives tensors instead of numpy
     arrays."""
     with open(path, "rb") as file:
-        content = file.read()
+        return loads(file.read(), path, *kinds, framework=framework)
+
+
+def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tensors, dict[str, Any]]:
+    """The same from the bytes of a file; errors name the path that they came from."""
     header, data = _split(content, str(path))
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or FORMAT not in metadata:

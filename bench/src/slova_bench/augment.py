@@ -6,11 +6,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from slova_bench.stable import stable
+
 __all__ = ["crop", "crop_flip", "nothing"]
 
 PAD = 4
 
 
+@stable("crop_flip")
 def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """A random crop of the image padded by four pixels, mirrored half of the time: the usual for CIFAR."""
     flipped = torch.rand(len(images), generator=generator) < 0.5
@@ -18,11 +21,13 @@ def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     return _cut(images, generator, torch.where(flipped[:, None], columns.flip(1), columns))
 
 
+@stable("crop")
 def crop(images: Tensor, generator: torch.Generator) -> Tensor:
     """A random crop only: digits must not be mirrored."""
     return _cut(images, generator, torch.arange(images.shape[-1]).repeat(len(images), 1))
 
 
+@stable("no_augmentation")
 def nothing(images: Tensor, generator: torch.Generator) -> Tensor:
     """The images as they are."""
     return images

@@ -11,6 +11,7 @@ import numpy as np
 
 from slova_bench import labels
 from slova_bench.ranks import Distance, Floats, Friedman, bonferroni_dunn, friedman, ranks
+from slova_bench.results import variant
 
 __all__ = ["Cell", "Comparison", "Verdict", "compare"]
 
@@ -110,7 +111,7 @@ def _read(rows: Iterable[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str
     for row in rows:
         if row["metric"] not in metrics:
             continue
-        name = f"{row['method']} {row['variant']}".strip()
+        name = f"{row['method']} {variant(row['preset'], row['parameter'], float(row['parameter_value']))}".strip()
         cell = Cell(row["experiment"], row["train"], row["test"], row["shift"], float(row["level"]))
         unit = values.setdefault(name, {}).setdefault((cell, int(row["seed"])), {})
         if row["metric"] in unit:

@@ -30,10 +30,11 @@ __all__ = ["Answers", "Experiment", "PerNetwork", "Variant", "run"]
 
 @dataclass(frozen=True)
 class Variant:
-    """A method and what varies within it (M, n_b, …), which has a column of its own."""
+    """A method and what varies within it (M, n_b, …), which have columns of their own."""
 
     method: Method
-    variant: str = ""
+    parameter: str = ""
+    value: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,9 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
-    name, varies = variant.method.name, f"{variant.method.variant} {variant.variant}".strip()
-    return Cell(experiment.name, name, varies, bench.setting.train, test.test, test.shift, test.level, seed, 0)
+    who = (experiment.name, variant.method.name, variant.method.preset)
+    where = (bench.setting.train, test.test, test.shift, test.level, seed, 0)
+    return Cell(*who, *where, variant.parameter, variant.value)
 
 
 def _known(

@@ -17,6 +17,7 @@ from slova._backend import Array
 from slova.calibration import Calibrator
 from slova.heads import SOFTMAX, Readout
 from slova_bench.data import Split
+from slova_bench.stable import stable
 from slova_bench.train import Loss, Recipe
 
 __all__ = ["Backbone", "Method", "Outputs", "Splits", "plain", "softmax_loss"]
@@ -44,11 +45,13 @@ class Splits(Protocol):
 Detector = Callable[[Outputs], Array]  # to one number a row (N,), larger for what looks like the training data
 
 
+@stable("plain")
 def plain(backbone: Backbone, classes: int) -> nn.Sequential:
     """The backbone as it is."""
     return backbone(classes)
 
 
+@stable("softmax_loss")
 def softmax_loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     """Cross-entropy of softmax."""
     return functional.cross_entropy(network(images).float(), labels)
@@ -59,7 +62,7 @@ class Method:
     """One way to a confidence. All up to `recipe` decides the weights, and methods that agree on it share them."""
 
     name: str
-    variant: str = ""  # what tells it from its namesake in the rows: a preset, say
+    preset: str = ""  # whose recipe it has, in a column of the rows; empty for the fair one
     network: Callable[[Backbone, int], nn.Sequential] = plain
     loss: Loss = softmax_loss
     family: str = "softmax"  # whose learning rate and weight decay it takes, as found on validation data

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from slova_bench.layers import AlwaysDropout, BayesianConv2d
+from slova_bench.stable import stable
 
 __all__ = ["Normalize", "digits_net", "last_linear", "preact_resnet", "resnet20", "with_last"]
 
@@ -62,6 +63,7 @@ class Parts:
     activation: Callable[[], nn.Module]
 
 
+@stable("resnet20")
 def resnet20(classes: int, *, dropout: float = 0.0, bayesian: bool = False) -> nn.Sequential:
     """ResNet-20 v1 with 0.27 million parameters (He et al. 2016, as in the Keras example that the benchmarks use).
 
@@ -100,6 +102,7 @@ class Block(nn.Module):
         return self.activation(self.shortcut(images) + self.body(images))  # type: ignore[no-any-return]
 
 
+@stable("preact_resnet")
 def preact_resnet(classes: int) -> nn.Sequential:
     """The pre-activation ResNet of Hein et al. 2019: like ResNet-20 in size; shortcuts are average pools with zero
     channels."""
@@ -135,6 +138,7 @@ class PreactUnit(nn.Module):
         return padded + self.body(active)  # type: ignore[no-any-return]
 
 
+@stable("digits_net")
 def digits_net(classes: int, *, dropout: float = 0.0, bayesian: bool = False) -> nn.Sequential:
     """A small convolutional network for 8x8 grey images."""
     parts = _parts(dropout, bayesian)

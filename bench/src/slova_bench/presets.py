@@ -11,7 +11,7 @@ data: to be read, compared and run, but not all of them soon, and not all of the
   network of the data set.
 - All of them decay the weights of convolutions, or of some layers; here it is all weights but biases and norms.
 
-Rows of the paper's preset have `paper` in the column `variant`.
+Rows of the paper's preset have `paper` in the column `preset`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from slova_bench.dataset_recipes import Setting
 from slova_bench.method import Method
 from slova_bench.methods import methods
 from slova_bench.schedules import constant, steps_paper
+from slova_bench.stable import stable
 from slova_bench.train import Recipe
 
 __all__ = ["PRESETS", "originals", "preset"]
@@ -38,7 +39,7 @@ def preset(chosen: Sequence[Method], name: str, *, experiment: str, setting: Set
         return list(chosen)
     table = originals(experiment, setting.name)
     augment = setting.recipes["softmax"].augment
-    return [replace(m, recipe=replace(_original(m, table), augment=augment), variant=name) for m in chosen]
+    return [replace(m, recipe=replace(_original(m, table), augment=augment), preset=name) for m in chosen]
 
 
 def originals(experiment: str, on: str) -> dict[str, Recipe]:
@@ -51,11 +52,13 @@ def originals(experiment: str, on: str) -> dict[str, Recipe]:
     return {**SHIFT, "softmax": HEIN, "ova": own, "slova_none": own}
 
 
+@stable("steps_ovadia")
 def steps_ovadia(done: float) -> float:
     """By 10, 100, 1000 and 2000 from epochs 81, 121, 161 and 181 of 200 on."""
     return _steps(done, {81 / 200: 0.1, 121 / 200: 0.01, 161 / 200: 0.001, 181 / 200: 0.0005})
 
 
+@stable("steps_hein")
 def steps_hein(done: float) -> float:
     """A tenth from 50 %, a hundredth from 75 %, a thousandth from 90 % of the updates on."""
     return _steps(done, {0.5: 0.1, 0.75: 0.01, 0.9: 0.001})

@@ -1,4 +1,5 @@
-"""Rows on disk: one tidy CSV an experiment, one number a row. While it runs, rows are appended to a journal beside it.
+"""Rows on disk: one CSV per experiment, a line per cell, a column per metric. In Python, and in the journal to which
+rows are appended while an experiment runs, a row is one number.
 
 Kill it at any point and run it again: a row that is there is not computed again, and a line that was cut off is
 dropped.
@@ -10,13 +11,16 @@ import contextlib
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from slova.artifact import atomic_path
 
-__all__ = ["Cell", "Results", "ResultsError", "Row"]
+__all__ = ["Cell", "Results", "ResultsError", "Row", "variant"]
+
+TEXT = ("experiment", "method", "preset", "train", "test", "shift", "parameter", "metric")
+KINDS: dict[str, Callable[[str], object]] = {**dict.fromkeys(TEXT, str), "seed": int, "n": int}  # others are floats
 
 
 class ResultsError(ValueError):
@@ -24,17 +28,30 @@ class ResultsError(ValueError):
 
 
 class Cell(NamedTuple):
-    """What was measured: everything of a row but the metric and its value."""
+    """What was measured: everything of a row but the metric and its value. `preset` is empty for the fair one;
+    `parameter` is what an experiment varies within a method (M, n_b), empty where nothing is."""
 
     experiment: str
     method: str
-    variant: str
+    preset: str
     train: str
     test: str
     shift: str
     level: float
     seed: int
     n: int
+    parameter: str = ""
+    parameter_value: float = 0.0
+
+    @property
+    def variant(self) -> str:
+        return variant(self.preset, self.parameter, self.parameter_value)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes two cells the same; the number of images does not."""
+        numbers = (float(_number(self.level)), float(_number(self.parameter_value)))
+        return (*self[:3], self.parameter, numbers[1], *self[3:6], numbers[0], self.seed)
 
 
 class Row(NamedTuple):
@@ -42,13 +59,15 @@ class Row(NamedTuple):
 
     experiment: str
     method: str
-    variant: str
+    preset: str
     train: str
     test: str
     shift: str
     level: float
     seed: int
     n: int
+    parameter: str
+    parameter_value: float
     metric: str
     value: float
 
@@ -57,9 +76,26 @@ class Row(NamedTuple):
         return cls(*cell, metric, float(value))
 
     @property
+    def cell(self) -> Cell:
+        return Cell(*self[:-2])
+
+    @property
+    def variant(self) -> str:
+        return variant(self.preset, self.parameter, self.parameter_value)
+
+    @property
     def key(self) -> tuple[object, ...]:
-        """What makes two rows the same measurement; the number of images does not."""
-        return (*self[:6], float(_number(self.level)), self.seed, self.metric)
+        """What makes two rows the same measurement."""
+        return (*self.cell.key, self.metric)
+
+
+def variant(preset: str, parameter: str, value: float) -> str:
+    """What distinguishes a method from its namesake, to be shown.
+
+    >>> variant("paper", "M", 20.0), variant("", "", 0.0)
+    ('paper M=20', '')
+    """
+    return f"{preset} {parameter}={value:g}".strip() if parameter else preset
 
 
 class Results:
@@ -86,13 +122,23 @@ class Results:
 
     def close(self) -> list[Row]:
         """Everything in order in the CSV, and no journal."""
-        rows = sorted(self.read(), key=lambda row: row[:10])
+        rows = sorted(self.read(), key=lambda row: row.key)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.path) as temporary, open(temporary, "wb") as file:
-            file.write(_text([Row._fields, *rows]).encode())
+            file.write(_text(_wide(rows)).encode())
             _flush(file)
         self.journal.unlink(missing_ok=True)
         return rows
+
+
+def _wide(rows: Iterable[Row]) -> list[tuple[object, ...]]:
+    """A header, and a line per cell with a column per metric, empty where it was not measured."""
+    cells: dict[Cell, dict[str, float]] = {}
+    for row in rows:
+        cells.setdefault(row.cell, {})[row.metric] = row.value
+    metrics = sorted({metric for found in cells.values() for metric in found})
+    lines = [(*cell, *(found.get(metric, "") for metric in metrics)) for cell, found in cells.items()]
+    return [(*Cell._fields, *metrics), *lines]
 
 
 def _drop_what_was_cut_off(file: BinaryIO) -> None:
@@ -129,10 +175,14 @@ def _closed(path: Path) -> Iterator[Row]:
     if not path.exists():
         return
     lines = _lines(path.read_text(encoding="utf-8"), path)
-    columns = next(lines, [])
-    if tuple(columns) != Row._fields:
-        raise ResultsError(f"{path}, line 1: wanted the columns {', '.join(Row._fields)}, got {', '.join(columns)}")
-    yield from (_parsed(parts, path, number) for number, parts in enumerate(lines, start=2))
+    columns, width = next(lines, []), len(Cell._fields)
+    if tuple(columns[:width]) != Cell._fields:
+        wanted, got = ", ".join(Cell._fields), ", ".join(columns)
+        raise ResultsError(f"{path}, line 1: the columns must be {wanted} and the metrics, got {got}")
+    for number, parts in enumerate(lines, start=2):
+        values = _values(columns, parts, path, number)
+        cell = Cell(**{name: values[name] for name in Cell._fields})  # type: ignore[arg-type]
+        yield from (Row.of(cell, name, values[name]) for name in columns[width:] if name in values)  # type: ignore[arg-type]
 
 
 def _journalled(path: Path) -> Iterator[Row]:
@@ -141,7 +191,7 @@ def _journalled(path: Path) -> Iterator[Row]:
     text = content[: _whole(content)].decode("utf-8", errors="replace")
     for number, parts in enumerate(_lines(text, path), start=1):
         with contextlib.suppress(ResultsError):
-            yield _parsed(parts, path, number)
+            yield Row(**_values(Row._fields, parts, path, number))  # type: ignore[arg-type]
 
 
 def _whole(content: bytes) -> int:
@@ -158,13 +208,15 @@ def _lines(text: str, path: Path) -> Iterator[list[str]]:
             raise ResultsError(f"{path}, line {number}: {error}") from None
 
 
-def _parsed(parts: list[str], path: Path, number: int) -> Row:
-    if len(parts) != len(Row._fields):
-        raise ResultsError(f"{path}, line {number}: wanted {len(Row._fields)} columns, got {len(parts)}")
-    values: dict[str, object] = dict(zip(Row._fields, parts, strict=True))
-    for name, kind in (("level", float), ("seed", int), ("n", int), ("value", float)):
+def _values(columns: Sequence[str], parts: list[str], path: Path, number: int) -> dict[str, object]:
+    """The fields of a line by column, numbers as numbers; a metric that was not measured is left out."""
+    if len(parts) != len(columns):
+        raise ResultsError(f"{path}, line {number}: there must be {len(columns)} columns, got {len(parts)}")
+    values: dict[str, object] = {}
+    for name, part in zip(columns, parts, strict=True):
         try:
-            values[name] = kind(str(values[name]))
+            if part or name in Row._fields:
+                values[name] = KINDS.get(name, float)(part)
         except ValueError:
-            raise ResultsError(f"{path}, line {number}, column {name}: {values[name]!r} is not a number") from None
-    return Row(**values)  # type: ignore[arg-type]
+            raise ResultsError(f"{path}, line {number}, column {name}: {part!r} is not a number") from None
+    return values

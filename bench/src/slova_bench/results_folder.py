@@ -31,7 +31,7 @@ class Plane:
 
     train: str
     method: str
-    variant: str
+    preset: str
     seed: int
     points: tuple[tuple[float, float, float], ...]  # alpha, beta, confidence
 
@@ -93,7 +93,7 @@ class ResultsFolder:
         path = self.folder / f"{self._name('plane', on)}-picture.parquet"
         points: dict[tuple[str, str, int], list[tuple[float, float, float]]] = {}
         for row in load_table(path) if path.exists() else []:
-            key = (row["method"], row["variant"], row["seed"])
+            key = (row["method"], row["preset"], row["seed"])
             points.setdefault(key, []).append((row["alpha"], row["beta"], row["confidence"]))
         return [Plane(f"{on}-train", *key, tuple(sorted(found))) for key, found in sorted(points.items())]
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "execute"]
 
 EMBEDDED = Path(__file__).parent / "embedded"  # networks that come with the package
+MODELS = Path(__file__).parents[2] / "models"  # and those of the repository, in a checkout
 QUICK = 200  # images of a test set in a quick run
 
 
@@ -53,7 +54,7 @@ class Plan:
     data: Path | None = None
     results: Path = Path("results")
     store: Path | None = Path(".slova")
-    models: Path | None = Path("models")  # trained networks that came with the repository
+    models: Path | None = MODELS
     preset: str = "fair"
     embedded: bool = False  # answers are looked up in the predictions that come with the package
     plugins: tuple[Path, ...] = ()  # files with methods of the user's own, which are run too
@@ -171,7 +172,7 @@ def _device(name: str) -> torch.device:
 
 def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
     """What each method was when it was measured last, written as soon as it has rows."""
-    now = {f"{method.name} {method.variant}".strip(): bench.description(method) for method in new}
+    now = {f"{method.name} {method.preset}".strip(): bench.description(method) for method in new}
     before = _recorded(path, plan)
     _write(path, before | {"methods": before["methods"] | now})
 

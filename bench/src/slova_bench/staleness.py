@@ -26,7 +26,7 @@ __all__ = ["Freshness", "State", "freshness", "judged"]
 
 SECONDS = 60  # to wait for the present descriptions
 
-Descriptions = Mapping[str, Any]  # by method, with its variant if it has one
+Descriptions = Mapping[str, Any]  # by method, with its preset if it has one
 
 
 class State(StrEnum):
@@ -122,7 +122,7 @@ def _descriptions(name: str) -> dict[str, Any]:
 def _described(name: str, method: str, preset: str) -> dict[str, Any]:
     plan = replace(_plan(name), methods=(method,), preset=preset)
     bench = plan.bench()
-    return {f"{one.name} {one.variant}".strip(): bench.description(one) for one in plan.chosen()}
+    return {f"{one.name} {one.preset}".strip(): bench.description(one) for one in plan.chosen()}
 
 
 def _plan(name: str) -> Plan:

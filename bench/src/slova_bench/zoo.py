@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slova_bench.store import file_name
+from slova_bench.store import XZ, file_name
 
 if TYPE_CHECKING:
     from torch import nn
@@ -79,13 +79,13 @@ def _file(name: str) -> str:
     from slova_bench.pipeline import Bench
 
     method, on, seed = _parsed(name)
-    return file_name("weights", Bench(setting(on)).weights(method, seed))
+    return file_name("weights", Bench(setting(on)).weights(method, seed), f"safetensors{XZ}")
 
 
 def _places(folder: str | Path | None) -> Iterator[Path]:
     yield Path(__file__).parent / "embedded"
     yield Path("models" if folder is None else folder)
-    yield Path(__file__).parents[3] / "models"  # of a checkout
+    yield Path(__file__).parents[2] / "models"  # of a checkout
     yield _cache()
 
 

@@ -29,6 +29,7 @@ from slova.scorer import Scorer
 __all__ = ["fit"]
 
 CALIBRATIONS = [name for name, kind in CALIBRATORS.items() if kind.takes == "log_probs"]
+PARAMETERS = {"pairs": "which"}  # options whose parameter of `fit` has another name
 
 
 @click.command()
@@ -89,7 +90,7 @@ def fit(
 
 def _check_calibration(calibration: str, given: Mapping[str, Any]) -> None:
     """Options without effect are errors."""
-    known = () if calibration == "none" else signature(CALIBRATIONS[calibration]).parameters
+    known = () if calibration == "none" else signature(CALIBRATORS[calibration].fit).parameters
     for name in given:
         if PARAMETERS.get(name, name) not in known:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect with --calibration {calibration}")
@@ -111,8 +112,7 @@ def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: s
 
 def _calibrate(calibration: str, given: Mapping[str, Any]) -> Callable[[Array, Array], Any] | None:
     """The function that fits the calibrator to log-probabilities and labels."""
-    names = {"pairs": "which"}
-    options = {names.get(name, name): value for name, value in given.items()}
+    options = {PARAMETERS.get(name, name): value for name, value in given.items()}
     return None if calibration == "none" else partial(CALIBRATORS[calibration].fit, **options)
 
 

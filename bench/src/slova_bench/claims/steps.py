@@ -15,7 +15,7 @@ from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.quartiles import quartiles, shift_groups
 from slova_bench.tables.seeds import Name
-from slova_bench.tables.stability import METRICS, size
+from slova_bench.tables.stability import METRICS
 
 __all__ = ["CLAIMS"]
 
@@ -66,8 +66,8 @@ def _spread(rows: Sequence[Row], metric: str, kind: str, least: float) -> tuple[
     """The largest relative distance from the median fit past that size, of fits up to it and of those past it."""
     found: dict[float, list[float]] = {}
     for row in rows:
-        if row.metric == metric and size(row.variant)[0] == kind:
-            found.setdefault(size(row.variant)[1], []).append(row.value)
+        if (row.metric, row.parameter, row.preset) == (metric, kind, ""):
+            found.setdefault(row.parameter_value, []).append(row.value)
     values = {number: float(np.mean(those)) for number, those in found.items()}
     past = [value for number, value in values.items() if number > least]
     if not past:

@@ -56,7 +56,7 @@ class Appendix:
         return [rows for rows in curves if rows]
 
     def _curve(self, curve: Callable[[Array], Array]) -> list[Row]:
-        cells = [Cell(self.name, curve.__name__, f"K={CLASSES}", "", "", "", float(p), 0, 1) for p in LEVELS]
+        cells = [Cell(self.name, curve.__name__, "", "", "", "", float(p), 0, 1, "K", CLASSES) for p in LEVELS]
         return [Row.of(cell, "calibrated", value) for cell, value in zip(cells, curve(LEVELS), strict=True)]
 
 

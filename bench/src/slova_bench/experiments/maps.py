@@ -47,7 +47,7 @@ def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]
 
 
 def _cell(method: Method, bench: Bench, seed: int) -> Cell:
-    return Cell("maps", method.name, method.variant, bench.setting.train, bench.setting.val, "", 0, seed, 0)
+    return Cell("maps", method.name, method.preset, bench.setting.train, bench.setting.val, "", 0, seed, 0)
 
 
 def _has_curve(method: Method) -> bool:

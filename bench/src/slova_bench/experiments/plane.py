@@ -24,7 +24,7 @@ from slova_bench.results import Cell, Results, Row
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
 PLANES = 50
 
-Key = tuple[str, str, int]  # method, variant, seed
+Key = tuple[str, str, int]  # method, preset, seed
 
 
 def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
@@ -34,20 +34,20 @@ def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
 
     def there(method: Method, seed: int) -> bool:
         wanted = {row.key for row in _rings(_cell(method, bench, seed), nothing)}
-        return (method.name, method.variant, seed) in pictures and wanted <= rows
+        return (method.name, method.preset, seed) in pictures and wanted <= rows
 
     return there
 
 
 def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
     picture = _picture(method, bench, bench.trained(method, seed))
-    _add(_file(results), {(method.name, method.variant, seed): picture})
+    _add(_file(results), {(method.name, method.preset, seed): picture})
     return list(_rings(_cell(method, bench, seed), picture))
 
 
 def _cell(method: Method, bench: Bench, seed: int) -> Cell:
     train, test = bench.setting.train, bench.setting.test
-    return Cell("plane", method.name, method.variant, train, test, "plane", 0, seed, PLANES)
+    return Cell("plane", method.name, method.preset, train, test, "plane", 0, seed, PLANES)
 
 
 def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
@@ -77,7 +77,7 @@ def _pictures(path: Path) -> dict[Key, Array]:
     """The pictures that are there, of whichever run."""
     found: dict[Key, Array] = {}
     for row in load_table(path) if path.exists() else []:
-        picture = found.setdefault((row["method"], row["variant"], row["seed"]), np.zeros((len(AXIS), len(AXIS))))
+        picture = found.setdefault((row["method"], row["preset"], row["seed"]), np.zeros((len(AXIS), len(AXIS))))
         picture[AXIS.index(row["alpha"]), AXIS.index(row["beta"])] = row["confidence"]
     return found
 
@@ -89,7 +89,7 @@ def _add(path: Path, new: dict[Key, Array]) -> None:
         for key, picture in sorted((_pictures(path) | new).items())
         for (i, j), value in np.ndenumerate(picture)
     ]
-    names = ("method", "variant", "seed", "alpha", "beta", "confidence")
+    names = ("method", "preset", "seed", "alpha", "beta", "confidence")
     save_table(path, dict(zip(names, zip(*points, strict=True), strict=True)))
 
 

@@ -15,7 +15,6 @@ __all__ = ["METRICS", "plot"]
 
 METRICS = ("nll", "ece", "brier")
 VARIES = {"M": "M, terms", "n_b": "n_b, points"}
-OPTIMAL = "optimal"
 
 
 @styled
@@ -24,9 +23,9 @@ def plot(rows: Sequence[Row]) -> Figure:
     figure, axes = canvas(len(VARIES), len(METRICS), (9.0, 5.0), sharey="col")
     for row, (name, label) in zip(axes, VARIES.items(), strict=True):
         for axis, metric in zip(row, METRICS, strict=True):
-            own = [found for found in rows if found.metric == metric]
+            own = [found for found in rows if (found.metric, found.preset) == (metric, "")]
             _curve(axis, _by_value(own, name))
-            _optimum(axis, [found.value for found in own if _setting(found) == (OPTIMAL, 0.0)])
+            _optimum(axis, [found.value for found in own if not found.parameter])
             axis.set(xlabel=label, ylabel=f"{labels.metric(metric).name} {labels.better(metric)}")
     for axis in axes.flat:
         logarithmic(axis.xaxis)
@@ -35,17 +34,11 @@ def plot(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _setting(row: Row) -> tuple[str, float]:
-    """`M=20` as a name and a number; a preset may stand before it."""
-    name, _, value = row.variant.rpartition(" ")[2].partition("=")
-    return name, float(value or 0)
-
-
 def _by_value(rows: Sequence[Row], name: str) -> dict[float, list[float]]:
     found: dict[float, list[float]] = {}
     for row in rows:
-        if _setting(row)[0] == name:
-            found.setdefault(_setting(row)[1], []).append(row.value)
+        if row.parameter == name:
+            found.setdefault(row.parameter_value, []).append(row.value)
     return dict(sorted(found.items()))
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from slova_bench.stable import CONTENT
+
 if TYPE_CHECKING:
     from slova_bench.method import Method
 
@@ -63,6 +65,7 @@ def _opened(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is not a Python file")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    setattr(module, CONTENT, name)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever the user's lines do

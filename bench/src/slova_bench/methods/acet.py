@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from slova._batches import evaluation_mode
 from slova.vision.outliers import low_pass
 from slova_bench.methods import ceda
+from slova_bench.stable import stable
 
 EPSILON, STEPS, SHARE = 0.3, 40, 0.25
 
@@ -50,6 +51,7 @@ def _still(network: nn.Module) -> Iterator[None]:
             weight.requires_grad_()
 
 
+@stable("acet_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, *, steps: int = STEPS) -> Tensor:
     noise = low_pass(images[: max(1, round(SHARE * len(images)))])
     return ceda.together(network, images, labels, attack(network, noise, steps))

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from slova.vision.outliers import low_pass
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 
 def confidence(logits: Tensor) -> Tensor:
@@ -21,6 +22,7 @@ def together(network: nn.Module, images: Tensor, labels: Tensor, noise: Tensor) 
     return (functional.cross_entropy(seen, labels) + confidence(unseen).mean()) / 2
 
 
+@stable("ceda_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     return together(network, images, labels, low_pass(images))
 

@@ -9,10 +9,12 @@ from torch import nn
 
 from slova_bench.method import Backbone
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 RATE = 0.054988
 
 
+@stable("dropout_network")
 def network(backbone: Backbone, classes: int) -> nn.Sequential:
     return backbone(classes, dropout=RATE)
 

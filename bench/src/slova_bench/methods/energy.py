@@ -7,8 +7,10 @@ from scipy.special import logsumexp
 from slova._backend import Array
 from slova_bench.method import Detector, Outputs
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 
+@stable("energy_detector")
 def detect(training: Outputs, labels: Array) -> Detector:
     return lambda outputs: logsumexp(outputs.logits[0], axis=-1)
 

@@ -8,6 +8,7 @@ import numpy as np
 from slova._backend import Array
 from slova_bench.method import Detector, Outputs
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 NEIGHBOUR, ROWS = 50, 2048
 
@@ -16,6 +17,7 @@ def unit(features: Array) -> Array:
     return features / np.maximum(np.linalg.norm(features, axis=-1, keepdims=True), 1e-12)  # a row of zeros stays one
 
 
+@stable("knn_detector")
 def detect(training: Outputs, labels: Array) -> Detector:
     bank = unit(training.features).astype(np.float32)
     place = min(NEIGHBOUR, len(bank)) - 1

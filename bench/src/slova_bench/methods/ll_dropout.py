@@ -8,10 +8,12 @@ from slova_bench.layers import AlwaysDropout
 from slova_bench.method import Backbone
 from slova_bench.methods import softmax
 from slova_bench.networks import with_last
+from slova_bench.stable import stable
 
 RATE = 0.319811
 
 
+@stable("ll_dropout_network")
 def network(backbone: Backbone, classes: int) -> nn.Sequential:
     base = backbone(classes)
     return with_last(base, AlwaysDropout(RATE), base[-1])

@@ -8,8 +8,10 @@ from scipy.spatial.distance import cdist
 from slova._backend import Array
 from slova_bench.method import Detector, Outputs
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 
+@stable("mahalanobis_detector")
 def detect(training: Outputs, labels: Array) -> Detector:
     features = training.features.astype(np.float64)
     means = np.stack([features[labels == label].mean(axis=0) for label in np.unique(labels)])

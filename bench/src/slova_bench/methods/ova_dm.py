@@ -12,8 +12,10 @@ from slova_bench.layers import DistanceLinear
 from slova_bench.method import Backbone
 from slova_bench.methods import ova
 from slova_bench.networks import last_linear, with_last
+from slova_bench.stable import stable
 
 
+@stable("ova_dm_network")
 def network(backbone: Backbone, classes: int) -> nn.Sequential:
     base = backbone(classes)
     return with_last(base, DistanceLinear(last_linear(base).in_features, classes, root=True))
@@ -26,6 +28,7 @@ def doubled(logits: Array) -> Array:
     return ops.log(ops.full(logits, 2.0)) - distance - ops.log1mexp(-distance)
 
 
+@stable("ova_dm_head")
 def head(logits: Array) -> Readout:
     return SOFTMAX(doubled(logits))
 

@@ -10,12 +10,15 @@ from slova.heads import OVA, Readout
 from slova_bench.layers import DistanceLinear
 from slova_bench.method import Backbone
 from slova_bench.methods import ova_dm
+from slova_bench.stable import stable
 
 
+@stable("ova_dm_original_network")
 def network(backbone: Backbone, classes: int) -> nn.Sequential:
     return nn.Sequential(*backbone(classes), DistanceLinear(classes, classes))
 
 
+@stable("ova_dm_original_head")
 def head(logits: Array) -> Readout:
     return OVA(ova_dm.doubled(logits))
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from slova_bench.method import Splits
 from slova_bench.methods import softmax
 from slova_bench.networks import last_linear, with_last
+from slova_bench.stable import stable
 
 
 class Clip(nn.Module):
@@ -21,6 +22,7 @@ class Clip(nn.Module):
         return features.clamp(max=self.ceiling)
 
 
+@stable("react")
 @torch.no_grad()
 def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     some = splits.training.images[:2000].to(last_linear(network).weight.device).float() / 255

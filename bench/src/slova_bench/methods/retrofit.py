@@ -9,6 +9,7 @@ from slova.calibration import AffineCalibration, ExponentialCalibration
 from slova.heads import log_slova
 from slova.retrofit import log_odds
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Retrofitted:
         before = AffineCalibration.fit(odds, labels)
         return cls(before, ExponentialCalibration.fit(log_slova(before(odds)), labels))
 
+
+stable("retrofit")(Retrofitted.fit)
 
 METHOD = replace(softmax.METHOD, name="retrofit", calibrate=Retrofitted.fit)
 NOISE = replace(METHOD, name="retrofit_noise", noise=0.1)

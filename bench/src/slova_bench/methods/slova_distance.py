@@ -9,8 +9,10 @@ from slova.heads import SOFTMAX
 from slova.vision.distance_aware import DistanceAware
 from slova_bench.method import Splits
 from slova_bench.methods import slova_raw
+from slova_bench.stable import stable
 
 
+@stable("distance_aware")
 def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     images, labels = splits.validation.images, splits.validation.labels
     return nn.Sequential(DistanceAware.fit(network, (images.float() / 255, labels)))

@@ -8,8 +8,10 @@ from slova.calibration import TemperatureScaling
 from slova.heads import SOFTMAX, Readout
 from slova_bench.methods import slova_distance
 from slova_bench.methods.slova_ensemble import together
+from slova_bench.stable import stable
 
 
+@stable("mean_log_probs_head")
 def read(logits: Array) -> Readout:
     return SOFTMAX(together(SOFTMAX(logits).log_probs))
 

@@ -7,6 +7,7 @@ import numpy as np
 from slova._backend import Array
 from slova.heads import SLOVA, Readout
 from slova_bench.methods import slova_clean
+from slova_bench.stable import stable
 
 
 def together(logits: Array) -> Array:
@@ -14,6 +15,7 @@ def together(logits: Array) -> Array:
     return np.broadcast_to(logits.mean(0), logits.shape)
 
 
+@stable("mean_logits_head")
 def read(logits: Array) -> Readout:
     return SLOVA(together(logits))
 

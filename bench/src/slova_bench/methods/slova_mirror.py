@@ -8,8 +8,10 @@ from torch import nn
 from slova.vision.distance_aware import FlipAveraged
 from slova_bench.method import Splits
 from slova_bench.methods import slova_distance
+from slova_bench.stable import stable
 
 
+@stable("flip_distance_aware")
 def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     return slova_distance.adapt(nn.Sequential(FlipAveraged(network)), splits)
 

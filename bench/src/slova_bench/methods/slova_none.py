@@ -8,8 +8,10 @@ from torch import Tensor, nn
 from slova.losses import ova_loss
 from slova.vision.outliers import add_outliers
 from slova_bench.methods import slova_clean
+from slova_bench.stable import stable
 
 
+@stable("slova_none_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     images, labels = add_outliers(images, labels)
     return ova_loss(network(images), labels)

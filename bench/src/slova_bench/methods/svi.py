@@ -10,13 +10,16 @@ from slova_bench.layers import BayesianLinear, kl_divergence
 from slova_bench.method import Backbone, softmax_loss
 from slova_bench.methods import softmax
 from slova_bench.networks import last_linear, with_last
+from slova_bench.stable import stable
 
 
+@stable("svi_network")
 def network(backbone: Backbone, classes: int) -> nn.Sequential:
     base = backbone(classes, bayesian=True)
     return with_last(base, BayesianLinear(last_linear(base).in_features, classes))
 
 
+@stable("svi_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     """The evidence bound of one training image: its cross-entropy, and its share of the KL."""
     return softmax_loss(network, images, labels, rows) + kl_divergence(network) / rows

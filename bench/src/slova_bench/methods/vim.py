@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from slova._backend import Array
 from slova_bench.method import Detector, Outputs
 from slova_bench.methods import softmax
+from slova_bench.stable import stable
 
 
 def origin(training: Outputs) -> Array:
@@ -19,6 +20,7 @@ def origin(training: Outputs) -> Array:
     return -np.linalg.pinv(weights[:-1].T) @ weights[-1]
 
 
+@stable("vim_detector")
 def detect(training: Outputs, labels: Array) -> Detector:
     centre = origin(training)
     features = training.features - centre

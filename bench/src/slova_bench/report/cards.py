@@ -11,7 +11,7 @@ import numpy as np
 from slova_bench import labels
 from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.store import file_name
+from slova_bench.store import XZ, file_name
 from slova_bench.tables.seeds import estimate
 
 __all__ = ["NETWORKS", "card", "write_cards"]
@@ -45,7 +45,7 @@ def card(evidence: ResultsFolder, on: str, network: str, readouts: Sequence[str]
         [
             f"# {network}-{on}",
             "",
-            f"{what['backbone'].rpartition('.')[2]}, trained on {labels.set_name(on)} with `{what['loss']}`. "
+            f"{_short(what['backbone'])}, trained on {labels.set_name(on)} with `{_short(what['loss'])}`. "
             f'`slova_bench.zoo.load("{network}-{on}")` gives the network of seed 0, with a number behind it another.',
             "",
             f"- Recipe: {_recipe(what['recipe'])}",
@@ -64,13 +64,19 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
     optimiser = "SGD with Nesterov momentum" if recipe["adam_eps"] is None else "Adam"
     return (
         f"{recipe['epochs']} epochs, batches of {recipe['batch']}, {optimiser}, rate {recipe['rate']:g}, weight decay "
-        f"{recipe['weight_decay']:g}, schedule {recipe['schedule'].rpartition('.')[2]}, augmentation "
-        f"{recipe['augment'].rpartition('.')[2]}."
+        f"{recipe['weight_decay']:g}, schedule {_short(recipe['schedule'])}, augmentation "
+        f"{_short(recipe['augment'])}."
     )
 
 
 def _file(what: Mapping[str, Any], seed: int) -> str:
-    return f"`{file_name('weights', {**{name: what[name] for name in DECIDES}, 'seed': seed})}`"
+    what = {**{name: what[name] for name in DECIDES}, "seed": seed}
+    return f"`{file_name('weights', what, f'safetensors{XZ}')}`"
+
+
+def _short(name: str) -> str:
+    """A stable name without its version."""
+    return name.partition("/")[0]
 
 
 def _measured(

@@ -91,10 +91,8 @@ class Source:
     @property
     def series(self) -> Iterable[Series]:
         """Those that are drawn: with variants along the axis, it is the method."""
-        found = dict.fromkeys((row.method, row.variant) for row in self.rows)
-        if KINDS.get(self.experiment, KINDS["ood"]).chart == "variants":
-            return (Series(method) for method, _ in found)
-        return (Series(method, variant) for method, variant in found)
+        varied = KINDS.get(self.experiment, KINDS["ood"]).chart == "variants"
+        return dict.fromkeys(Series(row.method, row.preset if varied else row.variant) for row in self.rows)
 
 
 def source(evidence: ResultsFolder, experiment: str, on: str) -> Source:
@@ -136,11 +134,8 @@ def _numbers(found: Source, kind: Kind, index: Mapping[Series, int]) -> dict[str
 
 
 def _variants(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any]:
-    """What varies (`M=10`) as the axis: the name as a shift, the number as a level; without a number, a line across."""
-    moved = []
-    for row in rows:
-        name, _, number = row.variant.partition("=")
-        moved.append(row._replace(variant="", shift=name, level=float(number or 0)))
+    """The parameter as the axis: its name as a shift, its value as a level; without one, a line across."""
+    moved = (row._replace(parameter="", shift=row.parameter or "optimal", level=row.parameter_value) for row in rows)
     return columns(moved, index)
 
 
@@ -176,7 +171,7 @@ def _planes(planes: Iterable[Plane], index: Mapping[Series, int]) -> list[dict[s
     """One picture a method, the mean over seeds."""
     found: dict[Series, dict[tuple[float, float], list[float]]] = {}
     for plane in planes:
-        points = found.setdefault(Series(plane.method, plane.variant), {})
+        points = found.setdefault(Series(plane.method, plane.preset), {})
         for alpha, beta, confidence in plane.points:
             points.setdefault((alpha, beta), []).append(confidence)
     order = sorted(found, key=index.__getitem__)
