@@ -17,7 +17,7 @@ from slova_bench.presets import PRESETS, preset
 from slova_bench.store import describe, file_name
 
 from slova.calibration import ExponentialCalibration, TemperatureScaling
-from slova.heads import read_ova, read_slova, read_softmax
+from slova.heads import OVA, SLOVA, SOFTMAX
 
 
 def moved(module, folder: Path, name: str):
@@ -98,7 +98,7 @@ def test_names_and_functions_are_one_to_one():
 
 
 def test_the_library_is_named_by_its_words():
-    assert [describe(head) for head in (read_softmax, read_ova, read_slova)] == [
+    assert [describe(head) for head in (SOFTMAX, OVA, SLOVA)] == [
         *("softmax_head/1", "ova_head/1", "slova_head/1")
     ]
     assert describe(ExponentialCalibration.fit) == "exponential/1"

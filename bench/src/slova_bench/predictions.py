@@ -22,7 +22,7 @@ import numpy as np
 from slova import artifact
 from slova._backend import Array
 from slova.artifact import atomic_path
-from slova.heads import NONE, read_softmax
+from slova.heads import NONE, SOFTMAX
 from slova_bench.dataset_recipes import setting
 from slova_bench.method import Method, Outputs
 from slova_bench.methods import find
@@ -128,7 +128,7 @@ def _wanted(some: Bench, more: Bench) -> list[tuple[Bench, TestSet]]:
 
 
 def _averaged(method: Method, logits: Array) -> Array:
-    one = len(logits) == 1 and method.head is not read_softmax
+    one = len(logits) == 1 and method.head is not SOFTMAX
     return logits[0] if one else pooled(method.head, logits).log_probs
 
 
