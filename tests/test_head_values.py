@@ -98,3 +98,14 @@ def test_a_head_can_be_compiled(head):
     for function in (head, head.top):
         compiled = torch.compile(function, backend="eager", fullgraph=True)
         assert all(torch.equal(left, right) for left, right in zip(compiled(logits), function(logits), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [">f2", ">f4", ">f8", "<f8"])
+def test_the_byte_order_of_an_array_does_not_matter(head, dtype):
+    logits, labels = np.random.default_rng(0).normal(size=(300, 3)), np.random.default_rng(1).integers(0, 3, 300)
+    other, native = logits.astype(dtype), logits.astype(dtype[1:])
+    for left, right in zip(head(other), head(native), strict=True):
+        assert np.array_equal(left, right)
+        assert left.dtype.isnative
+    one, two = (Scorer.fit(rows, labels.astype(kind)) for rows, kind in ((other, ">i4"), (native, "i4")))
+    assert np.array_equal(one.predict(other).confidence, two.predict(native).confidence)

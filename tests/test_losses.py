@@ -55,6 +55,21 @@ def test_the_multilabel_loss_of_one_label_or_none_is_the_ova_loss(reduction):
         torch.testing.assert_close(left, right, rtol=1e-13, atol=1e-15)
 
 
+def test_the_mean_of_losses_near_the_float32_maximum_does_not_overflow():
+    logits, labels = torch.full((5, 2), -2e38), torch.tensor([0, 1, 0, 1, NONE])
+    assert float(ova_loss(logits, labels)) == pytest.approx(1.6e38)
+    weight = torch.tensor([3.0, 3.0, 3.0, 3.0, 12.0])
+    assert float(ova_loss(logits, labels, weight=weight)) == pytest.approx(1e38)
+    assert float(multilabel_loss(-logits, torch.eye(2)[labels])) == pytest.approx(2e38)
+    assert ova_loss(logits, labels, reduction="sum").isinf()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_mean_is_that_of_torch_to_the_last_digit(dtype):
+    logits, labels = batch(64, dtype=dtype)
+    assert ova_loss(logits, labels) == ova_loss(logits, labels, reduction="none").mean()
+
+
 def test_soft_targets_mix_the_losses_of_hard_ones():
     logits, _ = batch(10)
     ones, zeros = (multilabel_loss(logits, torch.full_like(logits, value), reduction="none") for value in (1.0, 0.0))

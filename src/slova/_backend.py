@@ -93,7 +93,7 @@ class _Numpy:
     def floating(self, array: Array) -> Array:
         array = _native(array)
         if array.dtype == np.float32 or array.dtype == np.float64:
-            return np.ascontiguousarray(array)  # along any other axis numpy adds one by one, and loses digits
+            return np.asarray(array, order="C")  # along any other axis numpy adds one by one, and loses digits
         if array.dtype == np.float16 or array.dtype.name == "bfloat16":
             return array.astype(np.float32)
         raise TypeError

@@ -1,0 +1,58 @@
+"""How far a batch travels: through `Classifier.predict` it crosses at most six files and one check of its inputs."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import slova
+
+SOURCE = Path(slova.__file__).parent
+
+
+def calls_of(function) -> Counter[tuple[str, str]]:
+    """How often each function of the library ran, by file and name."""
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(SOURCE):
+            seen[str(path.relative_to(SOURCE)), frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def checks(seen: Counter[tuple[str, str]]) -> list[str]:
+    return [name for _, name in seen.elements() if name.startswith("check_")]
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    generator = torch.Generator().manual_seed(0)
+    inputs, labels = torch.randn(600, 4, generator=generator), torch.randint(-1, 3, (600,), generator=generator)
+    fitted = slova.Classifier.fit(nn.Linear(4, 3), (inputs, labels), names=["a", "b", "c"])
+    fitted.reject = 0.4
+    return fitted
+
+
+@pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray])
+def test_a_batch_crosses_at_most_six_files_and_one_check(classifier, kind):
+    inputs = kind(np.ones((5, 4), np.float32))
+    seen = calls_of(lambda: classifier.predict(inputs, batch_size=2))
+    files = {path for path, _ in seen}
+    assert len(files) <= 6, sorted(files)
+    assert checks(seen) == ["check_source"]
+
+
+def test_logits_are_checked_once_by_a_scorer(classifier):
+    seen = calls_of(lambda: classifier.scorer.predict(np.ones((5, 3))))
+    assert sorted(checks(seen)) == ["check_logits", "check_share"]
