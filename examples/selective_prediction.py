@@ -1,14 +1,14 @@
-"""A promise that is kept: at most 2 % errors among the answers, on real CIFAR-10 logits, checked over 300 draws.
+"""A guaranteed risk: at most 2 % errors among the answers, on real CIFAR-10 logits, checked over 300 draws.
 
-The 10,000 test images play the world, so that the true risk of a threshold is known; validation sets are drawn from it.
+The 10,000 test images are the population, so that the true risk of a threshold is known; validation sets are drawn from
+it.
 """
 
 import numpy as np
 from slova_bench.predictions import embedded
 
 import slova
-from slova.metrics import Selection
-from slova.thresholds import threshold_for
+from slova.thresholds import selection_of, threshold_for
 
 stored, name = embedded("cifar10"), "cifar10-test"
 labels = stored.labels[name]
@@ -19,18 +19,18 @@ confidences = {
 
 
 def draws(confidence, hits, delta, rows=2000, risk=0.02):
-    """For each validation set: the true risk of the threshold that it led to, and the share of the world answered."""
+    """For each validation set: the true risk of its threshold, and the share of the population answered."""
     generator = np.random.default_rng(0)
     for _ in range(300):
         some = generator.integers(0, len(hits), rows)
-        threshold = threshold_for(Selection.histogram(confidence[some], hits[some]), risk=risk, delta=delta)
+        threshold = threshold_for(selection_of(confidence[some], hits[some]), risk=risk, delta=delta)
         answered = confidence >= threshold
         yield np.mean(~hits[answered]), answered.mean()
 
 
 for method, probs in confidences.items():
     confidence, hits = probs.max(axis=1), probs.argmax(axis=1) == labels
-    print(f"{method}: {np.mean(~hits):.1%} errors when every image is answered; promised 2 % or less:")
+    print(f"{method}: {np.mean(~hits):.1%} errors when every image is answered; a risk of 2 % or less:")
     for delta in (0.05, None):
         risk, coverage = np.array(list(draws(confidence, hits, delta))).T
         how = "with the guarantee (delta = 5 %)" if delta else "by the errors that were observed"

@@ -1,4 +1,4 @@
-"""Calibrate on more pairs than fit in memory: each batch leaves a sketch of fixed size behind, and sketches add up."""
+"""Calibrate on more pairs than fit in memory: each batch becomes a histogram of fixed size, and histograms add up."""
 
 import functools
 import operator
@@ -20,8 +20,8 @@ def batches(count: int, rows: int = 20_000, classes: int = 10):
         yield 1.5 * truth, labels
 
 
-sketches = (PairHistogram.of(log_slova(logits), labels) for logits, labels in batches(10))
-total = functools.reduce(operator.add, sketches)
+histograms = (PairHistogram.of(log_slova(logits), labels) for logits, labels in batches(10))
+total = functools.reduce(operator.add, histograms)
 fitted = ExponentialCalibration.fit_pairs(total.pairs)
 print(f"{fitted.report.pairs:,.0f} pairs in {total.count.nbytes * 3 / 1024:.0f} KiB")
 print("p     ", np.array([0.1, 0.5, 0.9, 0.99]))

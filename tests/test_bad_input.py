@@ -131,12 +131,17 @@ BY_HAND = [
     ),
     ("multilabel: list", lambda: multilabel_loss(torch.zeros(1, 1), [[1]]), TypeError, "targets must be a tensor"),
     ("init_bias", lambda: init_bias(torch.nn.Linear(2, 3, bias=False)), ValueError, "has no bias to set"),
-    # guarantees
-    ("no promise", lambda: threshold_for(VALIDATION), ValueError, "either a risk or a coverage, got risk=None and"),
-    ("two promises", lambda: threshold_for(VALIDATION, risk=0.1, coverage=0.5), ValueError, "either a risk or a"),
-    ("risk", lambda: threshold_for(VALIDATION, risk=1.1), ValueError, "lies in [0, 1], got 1.1"),
-    ("risk nan", lambda: threshold_for(VALIDATION, risk=NAN), ValueError, "lies in [0, 1], got nan"),
-    ("coverage", lambda: threshold_for(VALIDATION, coverage=-0.1), ValueError, "lies in [0, 1], got -0.1"),
+    # thresholds
+    (
+        "no target",
+        lambda: threshold_for(VALIDATION),
+        ValueError,
+        "either risk or coverage must be given, got risk=None and",
+    ),
+    ("two targets", lambda: threshold_for(VALIDATION, risk=0.1, coverage=0.5), ValueError, "either risk or"),
+    ("risk", lambda: threshold_for(VALIDATION, risk=1.1), ValueError, "must lie in [0, 1], got 1.1"),
+    ("risk nan", lambda: threshold_for(VALIDATION, risk=NAN), ValueError, "must lie in [0, 1], got nan"),
+    ("coverage", lambda: threshold_for(VALIDATION, coverage=-0.1), ValueError, "must lie in [0, 1], got -0.1"),
     ("delta 0", lambda: threshold_for(VALIDATION, risk=0.5, delta=0), ValueError, "delta must lie in (0, 1)"),
     ("delta 2", lambda: threshold_for(VALIDATION, risk=0.5, delta=2), ValueError, "delta must lie in (0, 1)"),
     ("delta nan", lambda: threshold_for(VALIDATION, risk=0.5, delta=NAN), ValueError, "delta must lie in (0, 1)"),

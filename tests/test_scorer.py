@@ -164,7 +164,7 @@ def test_the_threshold_keeps_its_risk_on_its_own_validation_set(seed, risk):
     try:
         reject = scorer.threshold(risk=risk)
     except ValueError as error:
-        assert "no threshold promises" in str(error)  # noqa: PT017
+        assert "no threshold guarantees" in str(error)  # noqa: PT017
         return
     for kind in (np.asarray, torch.as_tensor):
         label = np.asarray(scorer.predict(kind(logits), reject=reject).label)
@@ -192,7 +192,7 @@ def test_the_threshold_counts_a_row_as_often_as_its_weight_says():
         assert weighted.threshold(**promise) == repeated.threshold(**promise)
     halved = Scorer.fit(logits, labels, calibration=None, weight=weight / 2)
     assert halved.threshold(risk=0.25, delta=None) == weighted.threshold(risk=0.25, delta=None)
-    with pytest.raises(ValueError, match="weights that are no whole numbers"):
+    with pytest.raises(ValueError, match="weights that are not whole numbers"):
         halved.threshold(risk=0.3)
 
 

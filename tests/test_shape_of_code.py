@@ -22,7 +22,7 @@ LAYERS = [
     ["losses"],
     ["calibration"],
     ["metrics"],
-    ["thresholds"],
+    ["prediction_sets", "thresholds"],
     ["scorer"],
     ["classifier", "ensemble", "extreme", "multilabel", "retrofit", "vision"],
     ["sklearn"],

@@ -57,7 +57,7 @@ class HistogramBinning:
         probs, count, hits = Pairs.of(log_probs, labels, which=which, weight=weight).by_probability()
         edges = np.arange(1, bins) / bins if binning == "width" else _equal_mass(probs, count, bins)
         place = np.searchsorted(edges, probs, side="right")
-        count, hits = (np.bincount(place, numbers, len(edges) + 1) for numbers in (count, hits))
+        count, hits = (np.asarray(np.bincount(place, part, len(edges) + 1), np.float64) for part in (count, hits))
         ends = np.concatenate([[0.0], edges, [1.0]])
         return cls(edges, np.where(count > 0, hits / np.maximum(count, 1e-300), (ends[1:] + ends[:-1]) / 2))
 

@@ -66,6 +66,6 @@ def thresholds(command: Command) -> Command:
         "--risk", type=SHARE, help="Reject so that at most this share of the answers is wrong, with 95 % certainty."
     )
     coverage = click.option(
-        "--coverage", type=SHARE, help="Reject so that at least this share of the validation rows is answered."
+        "--coverage", type=SHARE, help="Reject so that this share is answered, with a certainty of 95 %."
     )
     return reject(risk(coverage(command)))
