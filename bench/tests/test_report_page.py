@@ -18,7 +18,7 @@ from slova_bench.results import Cell, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
 from slova.report.colours import contrast
-from slova.report.packed import packed
+from slova.report.packing import pack
 from slova.report.page import render
 
 UNSAFE = "<img src=x onerror=alert(1)>"
@@ -47,7 +47,7 @@ def histogram(seed: int, rows: int = 5000) -> Histogram:
 
 def test_the_histograms_of_the_whole_grid_are_small():
     """22 methods on 96 sets, with five seeds of 10,000 images each, in less than 1.2 MB."""
-    text = packed([[histogram(seed, 10_000) for seed in range(5)]])
+    text = pack([[histogram(seed, 10_000) for seed in range(5)]])
     assert 22 * 96 * len(text) < 1.2e6
 
 

@@ -12,7 +12,7 @@ import vl_convert
 from slova.metrics import Ece
 from slova.report.charts import charts
 from slova.report.colours import DARK, contrast, on_dark
-from slova.report.packed import merged, packed
+from slova.report.packing import merge, pack
 from slova.report.page import Page, render
 from slova.report.sheets import Entry, sheet
 
@@ -42,7 +42,7 @@ def unpacked(text: str) -> list[int]:
 
 def test_packed_histograms_are_those_of_all_parts_together():
     parts = [histogram(seed) for seed in range(3)]
-    numbers = np.array(unpacked(packed([parts, parts[:1]])))
+    numbers = np.array(unpacked(pack([parts, parts[:1]])))
     count, errors, middle = np.split(numbers[:220], [100, 200])
     np.testing.assert_array_equal(count, np.sum([one.count for one in parts], axis=0))
     np.testing.assert_array_equal(count - errors, np.sum([one.hits for one in parts], axis=0))
@@ -54,7 +54,7 @@ def test_packed_histograms_are_those_of_all_parts_together():
 
 def test_an_empty_histogram_packs():
     nothing = Ece.binned(np.empty(0), np.empty(0, bool), 100, "width")
-    assert merged([nothing])["middle"].tolist() == [0] * 20
+    assert merge([nothing])["middle"].tolist() == [0] * 20
 
 
 @pytest.mark.parametrize("name", list(charts()))

@@ -47,14 +47,14 @@ def report(
     """
     check_output(output, logits, labels, model, *ood)
     _check_extra()
-    from slova.report import measured, model_page, render
+    from slova.report import measure, model_page, render
 
     start = time.monotonic()
     known = scorer_or_none(model, head)
     table = Table(logits, labels, size)
     scorer = known or Scorer(classes=table.classes(), head=HEADS[head or "slova"])
     others = _by_name([Table(path, size=size) for path in ood])
-    found = [measured(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
+    found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
     html = render(model_page(logits.name, _lede(int(found[0].ece.count.sum()), scorer, model), found))
     write(output, html)
     click.echo(f"{len(html.encode()) / 1e6:.2f} MB in {time.monotonic() - start:.1f} s", err=True)

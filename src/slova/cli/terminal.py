@@ -1,4 +1,4 @@
-"""What every command does with a terminal: errors and warnings in a sentence, exit codes, progress, tables, JSON."""
+"""The terminal for every command: errors and warnings in one line, exit codes, progress, tables, JSON."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
 
 
 class Program(click.Group):
-    """A group of commands that ends with an exit code and never with a traceback for what a user can put right."""
+    """A group of commands that ends with an exit code and one sentence, not a traceback, for errors of the user."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         extra["standalone_mode"] = False
         try:
-            with _warnings_in_a_line(), _ending_well_on_sigterm():
+            with _warnings_on_one_line(), _exit_on_sigterm():
                 code = super().main(*args, **extra)
             sys.exit(code if isinstance(code, int) else 0)
         except click.Abort:
@@ -50,8 +50,8 @@ def _fail(message: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def _warnings_in_a_line() -> Iterator[None]:
-    """The library's warnings as a line each; those of other kinds are left as they are."""
+def _warnings_on_one_line() -> Iterator[None]:
+    """Each warning of the library on one line; other warnings are left as they are."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -67,8 +67,8 @@ def _warnings_in_a_line() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _ending_well_on_sigterm() -> Iterator[None]:
-    """A polite kill unwinds, so that temporary files are removed."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds the stack, so that temporary files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,7 +88,7 @@ def version() -> str:
 
 @contextlib.contextmanager
 def progress(label: str) -> Iterator[Callable[[float], None]]:
-    """A function to tell the share that is done; a bar on stderr shows it where that is a terminal."""
+    """A function that takes the share that is done; a bar on stderr shows it if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda share: None
         return
@@ -97,10 +97,10 @@ def progress(label: str) -> Iterator[Callable[[float], None]]:
 
 
 def tracked(blocks: Iterable[Block], label: str) -> Iterator[Block]:
-    with progress(label) as tell:
+    with progress(label) as report:
         for block in blocks:
             yield block
-            tell(block.done)
+            report(block.done)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -7,8 +7,8 @@
 Numbers are computed here, in Python; the page selects, merges and shows them. Nothing here imports PyTorch.
 """
 
-from slova.report.measuring import measured
-from slova.report.model_page import Measured, Model, model_page
+from slova.report.measuring import measure
+from slova.report.model_page import FileResults, Model, model_page
 from slova.report.page import Extension, Page, render
 
-__all__ = ["Extension", "Measured", "Model", "Page", "measured", "model_page", "render"]
+__all__ = ["Extension", "FileResults", "Model", "Page", "measure", "model_page", "render"]

@@ -23,7 +23,7 @@ __all__ = [
     "UNSEEN",
     "chart",
     "charts",
-    "finished",
+    "specification",
 ]
 
 COLOUR = alt.Color("colour:N").scale(None).legend(None)
@@ -42,10 +42,10 @@ HEIGHT = 320
 def charts() -> dict[str, dict[str, Any]]:
     """Every specification by name."""
     drawn = {"reliability": _reliability(), "density": _density(), "risk": _risk()}
-    return {name: finished(spec) for name, spec in drawn.items()}
+    return {name: specification(spec) for name, spec in drawn.items()}
 
 
-def finished(spec: Any) -> dict[str, Any]:
+def specification(spec: Any) -> dict[str, Any]:
     found: dict[str, Any] = spec.properties(width="container").to_dict()
     found.pop("config", None)  # how it looks is decided by the theme
     return found

@@ -1,4 +1,4 @@
-"""What the page shows of a file of logits: the numbers of `slova metrics`, and histograms of confidence."""
+"""The metrics of a file of logits, as in `slova metrics`, and its histograms of confidence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from slova.batch.metric_states import Answers, FieldwiseSum, LabelledMetrics, Oo
 from slova.heads import NONE
 from slova.io import Block, Table
 from slova.metrics import Ece
-from slova.report.model_page import Measured, Model
-from slova.report.packed import BINS
+from slova.report.model_page import FileResults, Model
+from slova.report.packing import BINS
 from slova.scorer import Scorer
 
-__all__ = ["Progress", "measured"]
+__all__ = ["Progress", "measure"]
 
 Progress = Callable[[Iterable[Block], str], Iterable[Block]]
 """Passes blocks on and shows how far they are, under a label."""
@@ -26,7 +26,7 @@ Progress = Callable[[Iterable[Block], str], Iterable[Block]]
 LABELLED = "rows labelled -1"
 
 
-def measured(
+def measure(
     name: str, scorer: Scorer, table: Table, ood: Mapping[str, Table], *, progress: Progress = lambda blocks, _: blocks
 ) -> Model:
     """One pass over a labelled table and over each out-of-distribution table; their names are the keys of `ood`."""
@@ -36,7 +36,7 @@ def measured(
     for file, outside in ood.items():
         answers = (Answers.of(scorer, block.logits) for block in blocks(outside, labelled=False))
         others[file] = reduce(add, (_Rows.of(each, NONE) for each in answers))
-    inside = Measured(whole.inside.histogram, whole.inside.count, whole.measures.values())
+    inside = FileResults(whole.inside.histogram, whole.inside.count, whole.measures.values())
     return Model(name, whole.measures.ece, inside, {file: rows.beside(whole.inside) for file, rows in others.items()})
 
 
@@ -49,7 +49,7 @@ class _Rows(FieldwiseSum):
     """Rows of one kind: a histogram of their confidence, and the state that distinguishes them from the other kind."""
 
     histogram: Ece
-    foreign: OodMetrics
+    ood: OodMetrics
 
     @classmethod
     def of(cls, answers: Answers, label: int) -> _Rows:
@@ -61,9 +61,9 @@ class _Rows(FieldwiseSum):
     def count(self) -> int:
         return int(self.histogram.count.sum())
 
-    def beside(self, inside: _Rows) -> Measured:
+    def beside(self, inside: _Rows) -> FileResults:
         """How well these rows are distinguished from those of a class."""
-        return Measured(self.histogram, self.count, (self.foreign + inside.foreign).values())
+        return FileResults(self.histogram, self.count, (self.ood + inside.ood).values())
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 from slova.metrics import Ece, Estimate, Reliability
 from slova.report.colours import light_and_dark
-from slova.report.packed import packed
+from slova.report.packing import pack
 from slova.report.page import Page
 from slova.report.sheets import Entry, sheet
 
-__all__ = ["Measured", "Model", "Values", "model_page"]
+__all__ = ["FileResults", "Model", "Values", "model_page"]
 
 Values = Mapping[str, float | Estimate]
 
@@ -33,7 +33,7 @@ INSIDE = "rows of a class"
 
 
 @dataclass(frozen=True)
-class Measured:
+class FileResults:
     """The histogram of confidence of one file, its number of rows, and its metrics."""
 
     histogram: Ece
@@ -48,8 +48,8 @@ class Model:
 
     name: str
     ece: Ece
-    inside: Measured
-    outside: Mapping[str, Measured]
+    inside: FileResults
+    outside: Mapping[str, FileResults]
 
 
 def model_page(title: str, lede: str, models: Sequence[Model]) -> Page:
@@ -75,7 +75,7 @@ def model_page(title: str, lede: str, models: Sequence[Model]) -> Page:
     return Page(title, [lede], {"series": series, "panels": [panel]}, footer)
 
 
-def _files(model: Model) -> dict[str, Measured]:
+def _files(model: Model) -> dict[str, FileResults]:
     return {INSIDE: model.inside, **model.outside}
 
 
@@ -98,7 +98,7 @@ def _histograms(models: Sequence[Model]) -> dict[str, Any]:
         "tests": tests,
         "series": [place for place, _, _ in found],
         "test": [tests.index(name) for _, name, _ in found],
-        "packed": packed([file.histogram] for _, _, file in found),
+        "packed": pack([file.histogram] for _, _, file in found),
     }
 
 

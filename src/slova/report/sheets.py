@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Entry", "sheet", "shown"]
+__all__ = ["Entry", "entry_content", "sheet"]
 
 
 class Entry(NamedTuple):
@@ -26,12 +26,12 @@ def sheet(
         "title": title,
         "notes": list(notes),
         "columns": [{"name": head} for head in heads],
-        "rows": [[shown(entry.text, entry.value) for entry in row] for row in rows],
+        "rows": [[entry_content(entry.text, entry.value) for entry in row] for row in rows],
         "csv": _csv(heads, rows),
     }
 
 
-def shown(text: str, value: float | None, mark: str = "") -> dict[str, Any]:
+def entry_content(text: str, value: float | None, mark: str = "") -> dict[str, Any]:
     """An entry in JSON; what is empty is left out, because there are many of them."""
     content: dict[str, Any] = {"text": text, "mark": mark} if mark else {"text": text}
     if value is not None and math.isfinite(value):
@@ -40,7 +40,7 @@ def shown(text: str, value: float | None, mark: str = "") -> dict[str, Any]:
 
 
 def _csv(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
-    """Numbers in full, not as they are shown."""
+    """Numbers in full, not rounded as in the text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(heads)

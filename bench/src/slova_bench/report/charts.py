@@ -6,7 +6,20 @@ from typing import Any
 
 import altair as alt
 
-from slova.report.charts import COLOUR, DASH, DOTS, FIFTHS, SILENT, SPOKEN, STROKE, TIP, UNIT, UNSEEN, chart, finished
+from slova.report.charts import (
+    COLOUR,
+    DASH,
+    DOTS,
+    FIFTHS,
+    SILENT,
+    SPOKEN,
+    STROKE,
+    TIP,
+    UNIT,
+    UNSEEN,
+    chart,
+    specification,
+)
 
 __all__ = ["charts"]
 
@@ -29,7 +42,7 @@ def charts() -> dict[str, dict[str, Any]]:
         "plane": _plane(),
         "ranks": _ranks(),
     }
-    return {name: finished(spec) for name, spec in drawn.items()}
+    return {name: specification(spec) for name, spec in drawn.items()}
 
 
 def _lines(x: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from slova.report.packed import packed
+from slova.report.packing import pack
 from slova_bench import labels
 from slova_bench.compare import compare
 from slova_bench.histograms import Histogram
@@ -142,7 +142,7 @@ def _variants(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any
 def _histograms(histograms: Sequence[Histogram], index: Mapping[Series, int]) -> dict[str, Any]:
     places = places_of(histograms)
     order = sorted(places, key=lambda place: (index[place.series], *place[1:]))
-    return {**spots(order, index), "packed": packed(places[place] for place in order)}
+    return {**spots(order, index), "packed": pack(places[place] for place in order)}
 
 
 def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str, Any] | None:

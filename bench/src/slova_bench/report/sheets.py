@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slova.report.sheets import shown
+from slova.report.sheets import entry_content
 from slova_bench.tables import Column, Table
 
 __all__ = ["sheet"]
@@ -17,7 +17,7 @@ def sheet(table: Table) -> dict[str, Any]:
         "aside": table.aside,
         "notes": list(table.notes),
         "columns": [_head(column) for column in table.columns],
-        "rows": [[shown(entry.text, entry.value, entry.mark) for entry in row] for row in table.rows],
+        "rows": [[entry_content(entry.text, entry.value, entry.mark) for entry in row] for row in table.rows],
         "csv": table.csv(),
     }
 

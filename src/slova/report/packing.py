@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BINS", "COARSE", "Histogram", "merged", "packed"]
+__all__ = ["BINS", "COARSE", "Histogram", "merge", "pack"]
 
 BINS = 100
 COARSE = 20  # bins of a reliability diagram, five of the hundred each
@@ -33,18 +33,18 @@ class Histogram(Protocol):
     def total(self) -> Any: ...
 
 
-def packed(histograms: Iterable[Sequence[Histogram]]) -> str:
+def pack(histograms: Iterable[Sequence[Histogram]]) -> str:
     """One histogram after the other; each is merged from a sequence of them."""
     content = bytearray()
     for found in histograms:
-        parts = merged(found)
+        parts = merge(found)
         for part in (parts["count"], parts["count"] - parts["hits"], parts["middle"]):
             for number in part.tolist():
                 _write(content, number)
     return base64.b64encode(bytes(content)).decode()
 
 
-def merged(histograms: Sequence[Histogram]) -> Mapping[str, Ints]:
+def merge(histograms: Sequence[Histogram]) -> Mapping[str, Ints]:
     """Counts and hits (100,) of all of them together, and the mean confidence within each of the wider bins (20,)."""
     count, hits = (np.array([getattr(one, name) for one in histograms], np.int64).sum(axis=0) for name in COLUMNS)
     total = np.array([histogram.total for histogram in histograms], np.float64).sum(axis=0)
