@@ -35,16 +35,17 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--engines", default="local,ray,spark", help="separated by commas")
-    asked = options.parse_args()
-    partitions = cut(asked.rows)
+    arguments = options.parse_args()
+    partitions = cut(arguments.rows)
     print(
-        f"{asked.rows:,} rows of {CLASSES} classes in {len(partitions)} partitions, {os.cpu_count()} cores", flush=True
+        f"{arguments.rows:,} rows of {CLASSES} classes in {len(partitions)} partitions, {os.cpu_count()} cores",
+        flush=True,
     )
     print(
         "engine         start      work   Mrows/s   ratio   memory of all processes   ECE after calibration", flush=True
     )
     alone, seconds = timed_fit("local", 1, partitions, None)
-    for engine in filter(None, asked.engines.split(",")):
+    for engine in filter(None, arguments.engines.split(",")):
         found, _ = timed_fit(engine, WORKERS, partitions, seconds)
         if pack(found) != pack(alone):
             sys.exit(f"{engine} fitted another calibrator than one process: {found.calibrator} and {alone.calibrator}")

@@ -1,9 +1,9 @@
 """`slova serve` under load, beside a plain FastAPI endpoint that runs the same ONNX file and has none of the rest: no
-micro-batching, limits, metrics or checks. Loopback, a fixed number of requests, clients in processes of their own.
+dynamic batching, limits, metrics or checks. Loopback, a fixed number of requests, clients in separate processes.
 
 python benchmarks/serving.py [--requests 2000]
 
-Each pair is measured side by side in this run, in alternating rounds. Machines are noisy: read ratios, not seconds.
+Each pair is measured side by side in this run, in alternating rounds. Machines are noisy: compare ratios, not seconds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ uvicorn.run(app, port=0, access_log=False)
 
 @dataclass(frozen=True)
 class Load:
-    """Requests of so many rows over so many connections, as JSON, or in the protocol's binary form."""
+    """Requests of `rows` rows over `connections` connections, as JSON or as binary tensors."""
 
     rows: int
     connections: int
@@ -82,13 +82,13 @@ def main() -> None:
 
 def compare(requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
     for port, _ in (ours, theirs):
-        measured(Load(1, 8), 500, port)  # warms up
+        measure(Load(1, 8), 500, port)  # warms up
     before, counted, failed = (memory(ours[1]), memory(theirs[1])), 0, 0
     print(f"{requests:,} requests a round, median of {ROUNDS}; {PROCESSES} client processes, {os.cpu_count()} cores")
     print(f"{'':30} {'slova serve':>28} {'plain FastAPI':>28}   ratio of")
     print(f"{'':30} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9}   req/s")
     for load in LOADS:
-        rounds = [[measured(load, requests, port) for port, _ in servers(load, ours, theirs)] for _ in range(ROUNDS)]
+        rounds = [[measure(load, requests, port) for port, _ in servers(load, ours, theirs)] for _ in range(ROUNDS)]
         columns = [np.median([each[i][:3] for each in rounds], axis=0) for i in range(len(rounds[0]))]
         failed += sum(each[3] for one in rounds for each in one)
         counted += sum(each[4] for one in rounds for each in one)
@@ -104,8 +104,8 @@ def servers(load: Load, ours: tuple[int, int], theirs: tuple[int, int]) -> list[
     return [ours] if load.binary else [ours, theirs]
 
 
-def measured(load: Load, requests: int, port: int) -> tuple[float, float, float, int, int]:
-    """Requests a second, median and 99th percentile of milliseconds, how many failed, and how many there were."""
+def measure(load: Load, requests: int, port: int) -> tuple[float, float, float, int, int]:
+    """Requests per second, median and 99th percentile in milliseconds, number of errors, number of requests."""
     each = max(1, load.connections // PROCESSES)
     processes = min(PROCESSES, load.connections)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
@@ -118,15 +118,15 @@ def measured(load: Load, requests: int, port: int) -> tuple[float, float, float,
 
 
 def client(load: Load, requests: int, connections: int, port: int) -> tuple[list[float], int]:
-    """The seconds of each request of one process, and how many failed."""
+    """The seconds of each request of one process, and the number of errors."""
     path, body, headers = request(load)
     with ThreadPoolExecutor(connections) as pool:
-        parts = pool.map(lambda _: connected(requests // connections, port, path, body, headers), range(connections))
+        parts = pool.map(lambda _: send_all(requests // connections, port, path, body, headers), range(connections))
         found = list(parts)
     return [second for part in found for second in part[0]], sum(part[1] for part in found)
 
 
-def connected(requests: int, port: int, path: str, body: bytes, headers: dict[str, str]) -> tuple[list[float], int]:
+def send_all(requests: int, port: int, path: str, body: bytes, headers: dict[str, str]) -> tuple[list[float], int]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     seconds, failed = [], 0
     for _ in range(requests):
@@ -153,7 +153,7 @@ def request(load: Load) -> tuple[str, bytes, dict[str, str]]:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[tuple[int, int]]:
-    """The port and the process of a server, which says its address when it is up."""
+    """The port and the process of a server, which prints its address when it is ready."""
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stderr or [])
@@ -164,7 +164,7 @@ def started(command: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def memory(process: int) -> float:
-    """MiB that a process has in memory, on Linux."""
+    """Resident memory of a process in MiB, on Linux."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     return int(found[1]) / 1024 if found else float("nan")
 

@@ -1,4 +1,4 @@
-"""What a user can put right is one sentence on stderr, exit code 2, and an output that is as it was before."""
+"""Errors of users are one sentence on stderr and exit code 2, and leave an existing output unchanged."""
 
 import json
 import pickle
@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def error(command: str) -> str:
-    """The sentence that a command ends with."""
+    """The error message of a command."""
     result = CliRunner().invoke(main, command.split())
     lines = result.stderr.splitlines()
     assert (result.exit_code, result.stdout, len(lines)) == (2, "", 1), (result.output, result.exception)
@@ -115,7 +115,7 @@ class Bomb:
     ],
 )
 @pytest.mark.parametrize("command", ["fit {} -o old.slova", "fit {} -o old.slova --stream", "metrics {}"])
-def test_a_file_that_cannot_be_used_is_named_with_its_fault(folder, name, sentence, command):
+def test_invalid_files_are_errors_with_the_reason(folder, name, sentence, command):
     (folder / "old.slova").write_text("before")
     assert error(command.format(table(name))).startswith(sentence)
     assert (folder / "old.slova").read_text() == "before"
@@ -195,12 +195,12 @@ def test_a_damaged_model_is_refused(folder):
         ("fit --fast", "No such option"),
     ],
 )
-def test_what_cannot_be_asked_for_is_said_in_a_sentence(folder, command, sentence):
+def test_invalid_options_are_errors(folder, command, sentence):
     assert error(command).startswith(sentence)
     assert {path.name for path in folder.iterdir()} == {"model.slova", "good.npz"}
 
 
-def test_logits_in_an_npy_file_want_a_file_of_labels(folder):
+def test_logits_in_an_npy_file_need_a_file_of_labels(folder):
     np.save("logits.npy", LOGITS)
     assert (
         error("fit logits.npy -o m.slova") == "logits.npy holds logits only: name the file of the labels with --labels"

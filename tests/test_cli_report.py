@@ -1,4 +1,4 @@
-"""`slova report` as a user meets it: one file, one sentence for what is wrong, nothing half written."""
+"""`slova report`: one file, errors of one sentence, atomic output."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def report(*words: object):
 
 
 def fails(*words: object) -> str:
-    """The sentence of a command that ended with exit code 2 and wrote nothing."""
+    """The error message of a command that exited with code 2 and wrote nothing."""
     done = report(*words)
     assert (done.exit_code, done.stdout) == (2, ""), (done.stdout, done.stderr, done.exception)
     assert len(done.stderr.splitlines()) == 1
@@ -57,7 +57,7 @@ def test_logits_become_one_page(folder):
         (["good.npz", "-o", "no/such/page.html"], "no/such/page.html cannot be written: there is no folder no/such"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(folder, words, sentence):
+def test_invalid_input_is_an_error(folder, words, sentence):
     (folder / "report.html").write_text("before")
     assert fails(*words).startswith(sentence)
     assert (folder / "report.html").read_text() == "before"

@@ -1,4 +1,4 @@
-"""`Classifier.export`: the whole classifier in a file answers like `Classifier.predict`, or there is no file."""
+"""`Classifier.export`: the file computes the same as `Classifier.predict`, or is not written."""
 
 import numpy as np
 import onnxruntime
@@ -226,7 +226,7 @@ class Random(nn.Module):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
-def test_a_network_that_cannot_be_exported_is_one_sentence_and_no_file(network, error, tmp_path):
+def test_a_network_that_cannot_be_exported_is_an_error_without_a_file(network, error, tmp_path):
     with pytest.raises(ValueError, match=error) as failed:
         Classifier(network, Scorer(classes=3)).export(tmp_path / "model.onnx", torch.randn(16, 3))
     assert "\n" not in str(failed.value)

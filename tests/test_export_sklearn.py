@@ -1,4 +1,4 @@
-"""`SlovaClassifier.export`: members and calibration in one graph, or a sentence that says why there is none."""
+"""`SlovaClassifier.export`: members and calibrator in one graph, or an error with the reason."""
 
 import numpy as np
 import onnxruntime
@@ -112,7 +112,7 @@ class Odd(GaussianNB):
     """A model of the user's own, which skl2onnx does not know."""
 
 
-def test_what_cannot_be_converted_is_one_sentence(tmp_path):
+def test_members_that_cannot_be_converted_are_errors(tmp_path):
     with pytest.raises(ExportError, match="skl2onnx cannot convert Odd"):
         fitted(Odd()).export(tmp_path / "model.onnx", TABLE)
     with pytest.raises(ExportError, match="skl2onnx cannot convert HistGradientBoostingClassifier"):

@@ -101,7 +101,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_cannot_be_scored_is_said_in_a_sentence(what):
+def test_invalid_batches_are_errors(what):
     columns, sentence = WRONG[what]
     with pytest.raises(TableError) as caught:
         score_batch(batch_of(columns), SCORER)
@@ -111,7 +111,7 @@ def test_what_cannot_be_scored_is_said_in_a_sentence(what):
 @pytest.mark.parametrize(
     ("label", "sentence"), [(3, "the label 3 in row 4"), (-2, "the label -2 in row 4"), (0.5, "the label 0.5 in row 4")]
 )
-def test_a_label_out_of_range_is_said_in_a_sentence(label, sentence):
+def test_a_label_out_of_range_is_an_error(label, sentence):
     labels = np.where(np.arange(50) == 4, label, 0)
     with pytest.raises(TableError, match=sentence):
         read_batch(batch_of({"logits": LISTS}, label=labels), classes=3, labelled=True)

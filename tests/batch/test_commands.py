@@ -1,4 +1,4 @@
-"""`slova fit | score | metrics --engine`: parquet in, parquet out, and one sentence for what a user can put right."""
+"""`slova fit | score | metrics --engine`: parquet in, parquet out, and errors of one sentence."""
 
 import json
 import os
@@ -22,7 +22,7 @@ psutil = pytest.importorskip("psutil")
 
 
 @pytest.fixture
-def map_file(scorer, tmp_path):
+def model_file(scorer, tmp_path):
     scorer.save(tmp_path / "model.slova")
     return tmp_path / "model.slova"
 
@@ -40,9 +40,9 @@ def error(*arguments: object) -> str:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_scores_are_those_of_the_library(rows, scorer, map_file, tmp_path, workers):
+def test_scores_are_those_of_the_library(rows, scorer, model_file, tmp_path, workers):
     out = tmp_path / "out"
-    command = ("score", rows.folder, "--model", map_file, "-o", out, "--engine", "local", "--workers", workers)
+    command = ("score", rows.folder, "--model", model_file, "-o", out, "--engine", "local", "--workers", workers)
     report = said(*command, "--coverage", 0.7, "--batch-size", 111)
     reject = scorer.threshold(coverage=0.7)
     wanted = scorer.predict(rows.logits, reject=reject)
@@ -70,8 +70,8 @@ def test_names_and_classes_must_have_the_same_length(rows, scorer, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_answers_are_replaced_only_if_asked_for(rows, map_file, tmp_path):
-    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
+def test_predictions_are_replaced_only_with_overwrite(rows, model_file, tmp_path):
+    command = ("score", rows.folder, "--model", model_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
     said(*command)
     assert "out already exists: remove it or pass overwrite" in error(*command)
     assert said(*command, "--overwrite")["rows"] == 6000
@@ -90,11 +90,11 @@ def test_a_fit_on_an_engine_is_a_streamed_fit(rows, tmp_path):
     np.testing.assert_allclose(one.confidence, other.confidence, rtol=1e-5)
 
 
-def test_metrics_on_an_engine_are_those_of_one_process(rows, map_file, tmp_path):
+def test_metrics_on_an_engine_are_those_of_one_process(rows, model_file, tmp_path):
     pq.write_table(pq.read_table(rows.folder), tmp_path / "all.parquet")
     ood = rows.folder / "0.parquet"
-    alone = said("metrics", tmp_path / "all.parquet", "--model", map_file, "--ood", ood)
-    found = said("metrics", rows.folder, "--model", map_file, "--ood", ood, "--engine", "local", "--workers", 2)
+    alone = said("metrics", tmp_path / "all.parquet", "--model", model_file, "--ood", ood)
+    found = said("metrics", rows.folder, "--model", model_file, "--ood", ood, "--engine", "local", "--workers", 2)
     bounds, wanted = found.pop("bounds"), alone.pop("bounds")
     assert found == pytest.approx(alone, rel=1e-9)
     assert bounds == pytest.approx(wanted, rel=1e-6, abs=1e-12)
@@ -102,10 +102,10 @@ def test_metrics_on_an_engine_are_those_of_one_process(rows, map_file, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["ray", "spark"])
-def test_a_command_on_an_engine_says_one_line(request, rows, scorer, map_file, tmp_path, engine):
-    """In a process of its own, which starts the engine and stops it, and leaves the noise of both unsaid."""
+def test_a_command_on_an_engine_prints_one_line(request, rows, scorer, model_file, tmp_path, engine):
+    """In a separate process, which starts and stops the engine without any other output."""
     request.getfixturevalue(engine)
-    words = ["score", rows.folder, "--model", map_file, "-o", "out", "--engine", engine, "--workers", 2]
+    words = ["score", rows.folder, "--model", model_file, "-o", "out", "--engine", engine, "--workers", 2]
     command = [sys.executable, "-m", "slova", *map(str, words)]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "RAY"))
@@ -120,8 +120,8 @@ def test_a_command_on_an_engine_says_one_line(request, rows, scorer, map_file, t
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_killed_command_leaves_no_output_and_no_process(rows, map_file, tmp_path, number, code):
-    words = ["score", rows.folder, "--model", map_file, "-o", "out", "--engine", "local", "--batch-size", 3]
+def test_a_killed_command_leaves_no_output_and_no_process(rows, model_file, tmp_path, number, code):
+    words = ["score", rows.folder, "--model", model_file, "-o", "out", "--engine", "local", "--batch-size", 3]
     command = [sys.executable, "-m", "slova", *map(str, words)]
     heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a test run in the background ignores
     with subprocess.Popen(
@@ -142,30 +142,30 @@ def test_a_killed_command_leaves_no_output_and_no_process(rows, map_file, tmp_pa
 
 
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("spark", "pyspark.sql")])
-def test_an_engine_that_is_not_installed_is_named(rows, map_file, tmp_path, monkeypatch, engine, package):
+def test_an_engine_that_is_not_installed_is_named(rows, model_file, tmp_path, monkeypatch, engine, package):
     monkeypatch.setitem(sys.modules, package, None)
-    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", engine)
+    command = ("score", rows.folder, "--model", model_file, "-o", tmp_path / "out", "--engine", engine)
     assert error(*command) == f'the engine {engine} is not installed: pip install "slova[{engine}]"'
     assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]
 
 
-def test_spark_without_java_says_so(rows, map_file, tmp_path, monkeypatch):
+def test_spark_without_java_is_an_error(rows, model_file, tmp_path, monkeypatch):
     sql = pytest.importorskip("pyspark.sql")
     monkeypatch.setattr(sql.SparkSession, "getActiveSession", lambda: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    command = ("score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "spark")
+    command = ("score", rows.folder, "--model", model_file, "-o", tmp_path / "out", "--engine", "spark")
     assert error(*command).startswith("the engine spark needs Java 17 or later: java is not on the path")
 
 
 @pytest.mark.slow
-def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
+def test_a_java_that_does_not_start_is_an_error(rows, model_file, tmp_path):
     pytest.importorskip("pyspark")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\necho This is Java 8 >&2\nexit 1\n")
     (tmp_path / "bin" / "java").chmod(0o755)
-    command = ["score", rows.folder, "--model", map_file, "-o", tmp_path / "out", "--engine", "spark"]
+    command = ["score", rows.folder, "--model", model_file, "-o", tmp_path / "out", "--engine", "spark"]
     environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "slova", *map(str, command)], capture_output=True, text=True, env=environment
@@ -189,7 +189,7 @@ def test_a_java_that_does_not_start_says_so(rows, map_file, tmp_path):
         ("fit missing.parquet -o m.slova --engine local", "missing.parquet: No such file or directory"),
     ],
 )
-def test_what_makes_no_sense_is_said(rows, map_file, tmp_path, monkeypatch, words, sentence):
+def test_invalid_options_are_errors(rows, model_file, tmp_path, monkeypatch, words, sentence):
     monkeypatch.chdir(tmp_path)
-    assert sentence in error(*words.format(rows=rows.folder, map=map_file).split())
+    assert sentence in error(*words.format(rows=rows.folder, map=model_file).split())
     assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]

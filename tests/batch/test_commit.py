@@ -31,7 +31,7 @@ def test_a_folder_has_its_parts_a_mark_and_nothing_else(tmp_path):
     assert pq.read_table(tmp_path / "out")["id"].to_pylist() == [1, 2] * 4
 
 
-def test_nobody_sees_a_folder_before_its_last_part(tmp_path):
+def test_the_folder_appears_with_its_last_part(tmp_path):
     with commit_folder(tmp_path / "out", 1) as staging:
         write_part(staging, 0, [BATCH])
         assert not (tmp_path / "out").exists()
@@ -70,7 +70,7 @@ def test_a_part_that_two_workers_made_is_there_once(tmp_path):
     assert pq.read_table(tmp_path / "out")["id"].to_pylist() == [1, 2]
 
 
-def test_an_older_folder_is_replaced_only_if_asked_for(tmp_path):
+def test_an_existing_folder_is_replaced_only_with_overwrite(tmp_path):
     filled(tmp_path / "out", 3)
     with pytest.raises(EngineError, match="out already exists"):
         filled(tmp_path / "out", 1)

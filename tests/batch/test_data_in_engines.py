@@ -95,7 +95,7 @@ def test_data_in_an_engine_are_fitted_and_measured_there(request, rows, scorer, 
 
 
 @pytest.mark.parametrize("where", ["dataset", "frame"])
-def test_data_in_an_engine_that_cannot_be_used_are_said_in_a_sentence(request, where):
+def test_invalid_data_in_an_engine_are_errors(request, where):
     data = request.getfixturevalue(where)
     there = on_ray.rows(data.drop_columns(["label"])) if where == "dataset" else on_spark.rows(data.drop("label"))
     with pytest.raises(EngineError, match="the batch has no column 'label': found 'id', 'logits', 'name'"):

@@ -65,7 +65,7 @@ def test_a_fit_without_folds_is_the_same_fit():
 
 
 @pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
-def test_too_few_rows_leave_nobody_to_judge():
+def test_with_too_few_rows_there_is_no_cross_fitted_ece():
     assert fit_and_evaluate(few(2, FOLDS - 1), Plan()).after is None
 
 

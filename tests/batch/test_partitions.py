@@ -78,7 +78,7 @@ def wrong_files(folder, good):
         ([], "expected at least one parquet file"),
     ],
 )
-def test_files_that_cannot_be_used_are_named(rows, tmp_path, names, sentence):
+def test_invalid_files_are_errors_that_name_them(rows, tmp_path, names, sentence):
     good = pq.read_table(rows.folder / "0.parquet")
     pq.write_table(good, tmp_path / "good.parquet")
     wrong_files(tmp_path, good)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import slova
-from slova.io import Table, TableError
+from slova.io import Table, TableError, csv
 
 FORMATS = ["npz", "npy", "csv", "parquet", "list.parquet"]
 ROWS, CLASSES = 257, 3
@@ -61,7 +61,7 @@ def test_blocks_of_any_size_give_all_rows_in_order(tmp_path, arrays, kind, size)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_labels_are_read_only_when_asked_for(tmp_path, arrays, kind):
+def test_labels_are_read_only_if_requested(tmp_path, arrays, kind):
     table = save(tmp_path, kind, *arrays)
     assert next(table.blocks()).labels is None
     assert table.classes() == CLASSES
@@ -115,8 +115,8 @@ def test_other_columns_an_index_and_blank_lines_are_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["cat,dog,label", "age,label", "label,confidence,none,several"])
-def test_numbers_are_no_logits_unless_they_are_called_so(tmp_path, names):
-    """An age, or the file of answers scored again."""
+def test_only_columns_named_logit_are_logits(tmp_path, names):
+    """Other numeric columns are not, such as an age, or the columns of predictions."""
     table = np.ones((3, names.count(",") + 1))
     np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=names, comments="")
     found = "found " + ", ".join(map(repr, names.split(",")))
@@ -180,7 +180,7 @@ def test_an_array_that_goes_on_after_its_rows_is_refused(tmp_path, arrays):
         ([[], []], "0 logits in row 0"),
     ],
 )
-def test_a_list_column_holds_as_many_numbers_in_every_row(tmp_path, rows, sentence):
+def test_every_row_of_a_list_column_must_have_the_same_length(tmp_path, rows, sentence):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"logits": rows}), tmp_path / "table.parquet")
     with pytest.raises(TableError, match=sentence):
@@ -188,7 +188,7 @@ def test_a_list_column_holds_as_many_numbers_in_every_row(tmp_path, rows, senten
 
 
 def test_a_parquet_file_is_not_read_a_row_group_at_once(tmp_path):
-    """Arrow keeps its memory to itself, so a process of its own says how much that was at most."""
+    """Measured in a separate process, as the memory pool of Arrow has one peak per process."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     logits = np.random.default_rng(0).normal(size=(3, 1_500_000))
     table = pa.table({f"logit_{k}": column for k, column in enumerate(logits)})
@@ -208,3 +208,37 @@ print(pyarrow.default_memory_pool().max_memory())
     *rows, most = map(int, done.stdout.split())
     assert rows == [1_500_000, 1_500_000]
     assert most < logits.nbytes / 2  # of 36 MB; each of the three columns has buffers of a few megabytes
+
+
+@pytest.mark.parametrize("cell", ["1_5", "１５", "٣", "0x1", "1e_3"])
+def test_only_plain_decimal_numbers_are_read_from_csv(tmp_path, cell):
+    (tmp_path / "table.csv").write_text(f"logit_0,logit_1\n1,2\n3,{cell}\n", encoding="utf-8")
+    with pytest.raises(TableError, match=f"'{cell}' in row 1 .counted from 0., column 'logit_1'; expected a number"):
+        list(Table(tmp_path / "table.csv").blocks())
+
+
+@pytest.mark.parametrize("name", ["logit_01", "logit_１"])
+def test_columns_of_logits_are_numbered_in_plain_digits(tmp_path, name):
+    (tmp_path / "table.csv").write_text(f"logit_0,logit_1,{name}\n1,2,3\n", encoding="utf-8")
+    with pytest.raises(TableError, match=f"has the column '{name}'; expected logit_0, logit_1, ... without leading"):
+        list(Table(tmp_path / "table.csv").blocks())
+
+
+def test_a_header_is_read_in_linear_time(tmp_path):
+    """Comparisons of names are counted, as seconds depend on the machine."""
+    comparisons = 0
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def strip(self):
+            return self
+
+        def __eq__(self, other):
+            nonlocal comparisons
+            comparisons += 1
+            return str.__eq__(self, other)
+
+    names = [Name(f"logit_{k}") for k in range(2000)]
+    assert csv._chosen(csv._header(iter([names]), tmp_path), ("logits",), tmp_path)["logits"] == list(range(2000))
+    assert comparisons < 20 * len(names)

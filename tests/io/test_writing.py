@@ -1,4 +1,4 @@
-"""OpenWriter predictions in blocks, in every format."""
+"""Predictions are written in blocks, in every format."""
 
 from pathlib import Path
 
@@ -46,3 +46,15 @@ def test_a_failure_leaves_what_was_there_before_and_nothing_else(tmp_path, suffi
         write(COLUMNS | {"several": 1 / len(write.__doc__ or "")})
     assert path.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_overwritten_file_keeps_its_mode_and_a_symbolic_link_its_target(tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.touch(mode=0o640)
+    target.chmod(0o640)
+    link.symlink_to(target)
+    with open_output(link) as write:
+        write(COLUMNS)
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o640
+    np.testing.assert_array_equal(read_back(target)["label"], COLUMNS["label"])

@@ -97,7 +97,7 @@ def test_the_metrics_of_a_server_are_those_of_its_answers(serving, scorer, logit
     assert found["process_resident_memory_bytes"] > 1e6
 
 
-def test_foreign_rows_show_as_drift(serving, scorer):
+def test_ood_rows_show_as_drift(serving, scorer):
     foreign = np.random.default_rng(5).normal(-1, 1, (300, 3))
     with serving(scorer_model(scorer)) as client:
         assert client.predict({"inputs": foreign.tolist()})[0] == 200

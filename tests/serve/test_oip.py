@@ -33,7 +33,7 @@ def expected(scorer, logits, reject=0.0):
     return {**scorer.predict(logits, reject=reject)._asdict(), "log_probs": scorer(logits).log_probs}
 
 
-def test_the_server_and_the_model_say_what_they_are(theirs, client):
+def test_the_server_and_the_model_have_metadata(theirs, client):
     assert theirs.is_server_live()
     assert theirs.is_server_ready()
     assert theirs.is_model_ready("map")
@@ -65,7 +65,7 @@ def test_answers_are_those_of_predict(theirs, scorer, logits, binary_in, binary_
     assert (content["id"], content["model_name"], content["model_version"]) == ("seven", "map", "1")
 
 
-def test_only_the_outputs_that_are_asked_for_come_back_each_in_its_form(theirs, scorer, logits):
+def test_only_requested_outputs_are_returned_each_in_its_form(theirs, scorer, logits):
     asked = [triton.InferRequestedOutput("confidence", binary_data=False), triton.InferRequestedOutput("label")]
     found = theirs.infer("map", [tensor(logits[:5])], outputs=asked, model_version="1")
     content = found.get_response()["outputs"]
@@ -175,7 +175,7 @@ def test_json_has_no_infinity_and_the_least_number_stands_for_it(serving, scorer
         ({"parameters": 3, "data": [1, 2, 3]}, b"", "the parameters of the input logits must be a JSON object"),
     ],
 )  # fmt: skip
-def test_an_input_that_does_not_fit_is_refused_with_its_fault(client, entry, data, sentence):
+def test_invalid_inputs_are_rejected_with_the_reason(client, entry, data, sentence):
     status, content = infer(client, entry, data)
     assert status == 400
     assert sentence in content["error"]
@@ -200,13 +200,13 @@ def test_an_input_that_does_not_fit_is_refused_with_its_fault(client, entry, dat
         ({"inputs": [{"name": "logits", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}] * 2}, "given twice"),
     ],
 )
-def test_a_request_that_asks_for_what_there_is_not_is_refused(client, more, sentence):
+def test_invalid_outputs_and_parameters_are_rejected(client, more, sentence):
     status, content = infer(client, {"data": [1, 2, 3]}, **more)
     assert (status, sentence is None or sentence in content["error"]) == (200 if sentence is None else 400, True)
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3", "99999999", "9" * 400, "", "1_0", "٣", "0"])
-def test_a_wrong_length_of_the_head_is_refused(client, length):
+def test_a_wrong_length_of_the_json_is_rejected(client, length):
     body = b'{"inputs": [{"name": "logits", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]}]}'
     status, content = client.predict(body, {"Inference-Header-Content-Length": length.encode()}, INFER)
     assert status == 400
@@ -220,7 +220,7 @@ def test_the_client_hears_what_was_wrong(theirs, logits):
         theirs.infer("map", [tensor(logits[:2])], request_compression_algorithm="gzip")
 
 
-def test_an_answer_larger_than_a_body_may_be_is_refused_before_it_is_computed(serving):
+def test_a_response_larger_than_the_limit_is_rejected_before_it_is_computed(serving):
     def run(inputs, wanted):
         pytest.fail("the model ran")
 

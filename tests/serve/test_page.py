@@ -40,7 +40,7 @@ def test_rows_are_typed_and_answered_by_keyboard_alone(page, client, scorer):
     assert {url.split("/")[2] for url in page.requests} == {f"127.0.0.1:{client.port}"}
 
 
-def test_what_is_wrong_is_said_and_the_example_is_right(page, client):
+def test_the_page_shows_errors_and_its_example_is_valid(page, client):
     page.goto(f"http://127.0.0.1:{client.port}/")
     page.locator("#rows").fill("1, 2")
     page.get_by_role("button", name="Predict").click()
@@ -56,7 +56,7 @@ def test_what_is_wrong_is_said_and_the_example_is_right(page, client):
     assert page.locator("#status").inner_text().startswith("2 rows")
 
 
-def test_the_token_is_asked_for(page, serving, scorer):
+def test_the_page_sends_the_token(page, serving, scorer):
     with serving(scorer_model(scorer, name="map"), token="s3cret") as client:
         page.goto(f"http://127.0.0.1:{client.port}/")
         expect(page.locator("#inputs")).to_contain_text("the header Authorization")

@@ -1,4 +1,4 @@
-"""`slova serve` as a process: it starts, says where, ends well, and what keeps it from starting is one sentence."""
+"""`slova serve` as a process: it prints its address and shuts down gracefully; errors at start are one sentence."""
 
 import http.client
 import json
@@ -99,14 +99,14 @@ def test_an_exported_model_is_served_with_its_names_and_threshold(graph):
 
 
 def error(*words) -> str:
-    """The sentence that the command ends with."""
+    """The error message of the command."""
     result = CliRunner().invoke(main, ["serve", *map(str, words), "--port", "0"])
     lines = result.stderr.splitlines()
     assert (result.exit_code, result.stdout, len(lines)) == (2, "", 1), (result.output, result.exception)
     return lines[0].removeprefix("slova: error: ")
 
 
-def test_a_port_in_use_is_said_to_be(saved):
+def test_a_port_in_use_is_an_error(saved):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = CliRunner().invoke(main, ["serve", str(saved), "--port", str(port)])
@@ -134,7 +134,7 @@ def test_an_address_that_is_not_ours_is_named(saved, host):
         ("text.slova", b"hello, this is no scorer", "text.slova is not a slova file"),
     ],
 )
-def test_a_file_that_is_no_model_is_named_with_its_fault(tmp_path, monkeypatch, name, content, sentence):
+def test_invalid_model_files_are_errors(tmp_path, monkeypatch, name, content, sentence):
     monkeypatch.chdir(tmp_path)
     if content is not None:
         (tmp_path / name).write_bytes(content)
@@ -150,7 +150,7 @@ def other(outputs):
     return model
 
 
-def test_a_graph_of_somebody_else_is_refused(tmp_path, graph):
+def test_other_onnx_models_are_rejected(tmp_path, graph):
     onnx.save(other(["y"]), tmp_path / "theirs.onnx")
     assert "theirs.onnx was not exported by slova" in error(tmp_path / "theirs.onnx")
     model = other(["label", "confidence"])
@@ -179,7 +179,7 @@ def test_a_graph_of_somebody_else_is_refused(tmp_path, graph):
         (b"two words", "the token must be printable ASCII without spaces"),
     ],
 )  # fmt: skip
-def test_a_bad_token_file_is_refused(saved, tmp_path, content, sentence):
+def test_an_invalid_token_file_is_an_error(saved, tmp_path, content, sentence):
     if content is not None:
         (tmp_path / "token").write_bytes(content)
     assert error(saved, "--token-file", tmp_path / "token").endswith(sentence)

@@ -98,7 +98,9 @@ class Node:
         return len(self.shape)
 
     def __len__(self) -> int:
-        return int(self.shape[0])
+        if not isinstance(self.shape[0], int):
+            raise TypeError("the batch has no size while a graph is recorded")
+        return self.shape[0]
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise TypeError("a node of an ONNX graph has no values")

@@ -109,12 +109,13 @@ class _Perturbed:
     elementwise: ClassVar[bool] = False
     order_preserving: ClassVar[bool] = False
 
-    def __init__(self, map: Calibrator, share: float) -> None:
-        self.map, self.share, self.least = map, share, 0.0 if map.order_preserving else 1.0
+    def __init__(self, calibrator: Calibrator, share: float) -> None:
+        self.calibrator, self.share = calibrator, share
+        self.least = 0.0 if calibrator.order_preserving else 1.0
 
     def __call__(self, log_probs: Array) -> Array:
         perturbed = _perturbed(log_probs, self.share, self.least)
-        return self.map(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
+        return self.calibrator(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
 
 
 def _perturbed(values: Array, share: float, least: float) -> Array:

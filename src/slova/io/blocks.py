@@ -25,6 +25,7 @@ __all__ = [
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
 LABEL = "label"
+NUMBERED = "logit_(0|[1-9][0-9]*)"
 
 
 class TableError(ValueError):
@@ -52,7 +53,10 @@ def block_rows(size: int | None, classes: int) -> int:
 
 def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:
     """The columns logit_0, logit_1, ... in order. Other numeric columns are not logits."""
-    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(r"logit_(\d+)", name))}
+    for name in names:
+        if re.fullmatch(r"logit_\d+", name) and not re.fullmatch(NUMBERED, name):
+            raise TableError(f"{path} has the column {name!r}; expected logit_0, logit_1, ... without leading zeros")
+    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(NUMBERED, name))}
     if numbered and sorted(numbered) != list(range(len(numbered))):
         raise TableError(
             f"{path} has the columns {_name_list(names)}; expected logit_0 to logit_{len(numbered) - 1} without gaps"

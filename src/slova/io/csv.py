@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -45,7 +46,7 @@ def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise TableError(f"{path} is empty: expected a header with the names of the columns")
-    twice = {name for name in names if name and names.count(name) > 1}
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise TableError(f"{path} has the column {min(twice)!r} twice")
     return names
@@ -54,11 +55,17 @@ def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
 def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, list[int]]:
     """The positions of the columns of logits and labels."""
     chosen: dict[str, list[int]] = {}
+    positions = {name: position for position, name in enumerate(names)}
     if "logits" in roles:
-        chosen["logits"] = [names.index(name) for name in logit_columns(names, path)]
+        chosen["logits"] = [positions[name] for name in logit_columns(names, path)]
     if "labels" in roles:
-        chosen["labels"] = [names.index(label_column(names, path))]
+        chosen["labels"] = [positions[label_column(names, path)]]
     return chosen
+
+
+def _is_plain(text: str) -> bool:
+    """Python's float also reads 1_5 and digits of other scripts."""
+    return text.isascii() and "_" not in text
 
 
 def _is_number(cell: str) -> bool:
@@ -66,7 +73,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return _is_plain(cell)
 
 
 def _batched(rows: Iterator[list[str]], height: int) -> Iterator[Cells]:
@@ -81,8 +88,11 @@ def _numbers(block: Cells, number: int, names: list[str], wanted: list[int], pat
                 f"{path} has {len(row)} cells in row {number + i} (counted from 0), and {len(names)} columns"
             )
     pick = itemgetter(*wanted) if len(wanted) > 1 else lambda row: (row[wanted[0]],)
+    cells = [pick(row) for row in block]
     try:
-        return np.array([pick(row) for row in block], np.float64)
+        if not all(_is_plain("".join(row)) for row in cells):
+            raise ValueError
+        return np.array(cells, np.float64)
     except ValueError:
         i, k = next((i, k) for i, row in enumerate(block) for k in wanted if not _is_number(row[k]))
         raise TableError(
