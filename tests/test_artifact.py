@@ -113,7 +113,7 @@ def header_file(header, data=b""):
         header_file(b"\xff\xfe"),
     ],
 )
-def test_a_foreign_file_is_refused(tmp_path, content):
+def test_a_file_of_another_program_is_refused(tmp_path, content):
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(ArtifactError, match=r"is not a slova file|cut off|damaged"):
         artifact.load(tmp_path / "f", "test")
@@ -130,7 +130,7 @@ def test_files_of_others_are_refused(tmp_path):
 
 
 def test_another_kind_or_version_is_named(path, monkeypatch):
-    with pytest.raises(ArtifactError, match="holds a test, wanted a scorer or classifier"):
+    with pytest.raises(ArtifactError, match="holds a test, expected a scorer or classifier"):
         artifact.load(path, "scorer", "classifier")
     monkeypatch.setattr(artifact, "VERSION", 2)
     with pytest.raises(ArtifactError, match="has format version 1, this slova reads version 2"):
@@ -184,7 +184,7 @@ def test_no_file_can_run_code(tmp_path):
 
 
 def test_an_unknown_type_is_not_looked_up():
-    with pytest.raises(ArtifactError, match="is of type 'Popen', wanted one of"):
+    with pytest.raises(ArtifactError, match="is of type 'Popen', expected one of"):
         artifact.unpack({}, {"type": "Popen"}, "map", {"TemperatureScaling": object})
     with pytest.raises(ArtifactError, match="cannot be rebuilt"):
         artifact.unpack({}, {"type": "T", "x": 1}, "map", {"T": object})

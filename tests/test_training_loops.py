@@ -102,14 +102,14 @@ def test_a_metric_can_be_pickled_collected_and_asked_for_its_state():
 
 @pytest.mark.filterwarnings("ignore:The ``compute`` method of metric")
 def test_before_any_row_there_is_no_value():
-    with pytest.raises(ValueError, match="no rows have come yet"):
+    with pytest.raises(ValueError, match="there are no rows yet"):
         as_metric(Brier).compute()
 
 
 def test_wrong_rows_are_refused_as_everywhere():
     with pytest.raises(ValueError, match=r"labels \(3,\) do not match probs \(2, 4\)"):
         as_metric(Ece).update(PROBS[:2], LABELS[:3])
-    with pytest.raises(ValueError, match="the same bins and classes are wanted"):
+    with pytest.raises(ValueError, match="bins and classes must be the same"):
         as_metric(ClasswiseEce, classes=3).update(*BOTH)
 
 

@@ -1,8 +1,7 @@
-"""Classifiers that say "I don't know" and mean it.
+"""Calibrated classifiers that can answer NONE.
 
 Train K one-vs-all sigmoids (`ova_loss`), read the probability of a class as "this class and no other" (`log_slova`),
-calibrate it on validation data (`ExponentialCalibration`), and get a label or NONE with a confidence that can be
-trusted (`Classifier`, `Scorer`).
+calibrate it on validation data, and get a label or NONE with a calibrated confidence (`Classifier`, `Scorer`).
 """
 
 from __future__ import annotations
@@ -22,20 +21,10 @@ from slova.calibration import (
     complete,
     cross_fit,
 )
-from slova.heads import (
-    NONE,
-    Readout,
-    log_multilabel,
-    log_none,
-    log_ova,
-    log_several,
-    log_slova,
-    log_softmax,
-)
+from slova.heads import NONE, Readout, log_multilabel, log_none, log_ova, log_several, log_slova, log_softmax
 from slova.scorer import Prediction, Scorer
 
 if TYPE_CHECKING:
-    from slova.calibration.module import CalibratorModule
     from slova.classifier import Classifier
     from slova.ensemble import Ensemble
     from slova.losses import init_bias, multilabel_loss, ova_loss
@@ -45,7 +34,6 @@ __all__ = [
     "NONE",
     "AffineCalibration",
     "BetaCalibration",
-    "CalibratorModule",
     "Classifier",
     "Ensemble",
     "ExponentialCalibration",
@@ -74,11 +62,10 @@ __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-# What needs torch, or few need, is found when it is first asked for, so that `import slova` stays light.
+# Imported on first use, so that `import slova` stays light.
 TORCH = {
     "Classifier": "slova.classifier",
     "Ensemble": "slova.ensemble",
-    "CalibratorModule": "slova.calibration.module",
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",
     "ova_loss": "slova.losses",

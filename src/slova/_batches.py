@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,8 +16,21 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from slova._backend import to_numpy
+from slova.artifact import ArtifactError
 
-__all__ = ["Batch", "as_tensors", "batches", "count", "device_of", "evaluation_mode", "logits_of", "with_progress"]
+__all__ = [
+    "Batch",
+    "as_tensors",
+    "batches",
+    "count",
+    "describe_inputs",
+    "described_inputs",
+    "device_of",
+    "evaluation_mode",
+    "logits_of",
+    "with_progress",
+    "without_rows",
+]
 
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -53,6 +67,31 @@ def device_of(network: nn.Module) -> torch.device:
 def count(batch: Batch | None) -> int | None:
     """How many inputs, positional and by name."""
     return None if batch is None else len(batch[0]) + len(batch[1])
+
+
+def without_rows(batch: Batch) -> Batch:
+    """The inputs of a batch, on the host, with no rows."""
+    return tuple(part[:0].cpu() for part in batch[0]), {name: part[:0].cpu() for name, part in batch[1].items()}
+
+
+def describe_inputs(example: Batch | None) -> list[Any] | None:
+    """Name (None for a positional one), type and shape of each input, as JSON."""
+    if example is None:
+        return None
+    inputs = [*((None, part) for part in example[0]), *example[1].items()]
+    return [[name, str(part.dtype).removeprefix("torch."), list(part.shape)] for name, part in inputs]
+
+
+def described_inputs(described: Any, path: str | Path) -> Batch | None:
+    """The inputs that `describe_inputs` described, without rows; None for a file without them."""
+    if described is None:
+        return None
+    try:
+        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{path} is damaged: the inputs of its network are unreadable ({error})") from error
+    named = {name: part for name, part in inputs if name is not None}
+    return tuple(part for name, part in inputs if name is None), named
 
 
 @contextlib.contextmanager

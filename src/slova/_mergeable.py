@@ -1,8 +1,7 @@
-"""States that merge: what a batch leaves behind, in a size that does not depend on the number of rows.
+"""Mergeable states: summaries of batches whose size does not depend on the number of rows.
 
-A state is a frozen dataclass of numbers and small arrays. `of(...)` makes it from a batch, `+` merges two of them, in
-any order, `save` and `load` carry it elsewhere, its properties are the values. Each field says in its metadata how it
-merges.
+A state is a frozen dataclass of numbers and small arrays. `of(...)` makes it from a batch, `+` merges two of them in any
+order, its properties are the values. The metadata of each field tells how it merges.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SAME = {"merge": None}
 
 
 class Estimate(NamedTuple):
-    """A value that a fixed-size state cannot know exactly: the exact one is within `bound`, up to rounding (1e-12)."""
+    """An approximate value of a fixed-size state: the exact one is within `bound`, up to rounding (1e-12)."""
 
     value: float
     bound: float
@@ -37,7 +36,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Mergeable:
-    """Merges field by field; states of different metrics, options, bins or classes refuse."""
+    """A state that merges field by field, with states of the same metric, options, bins and classes."""
 
     def __add__(self, other: Self) -> Self:
         if type(other) is not type(self):
@@ -45,7 +44,7 @@ class Mergeable:
         return type(self)(**{field.name: _merged(self, other, field) for field in fields(self)})
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, for another process or machine to load and add."""
+        """Write the state to a file, which another process or machine can load and add."""
         tensors, meta = artifact.pack(self, "state", {type(self).__name__: type(self)})
         artifact.save(path, "state", tensors, {"state": meta})
 
@@ -60,7 +59,7 @@ def _merged(left: Mergeable, right: Mergeable, field: Field[Any]) -> Any:
     ours, theirs, merge = getattr(left, field.name), getattr(right, field.name), field.metadata["merge"]
     what = f"{type(left).__name__} states do not merge: {field.name}"
     if np.shape(ours) != np.shape(theirs):
-        raise ValueError(f"{what} {np.shape(ours)} and {np.shape(theirs)}; the same bins and classes are wanted")
+        raise ValueError(f"{what} {np.shape(ours)} and {np.shape(theirs)}; bins and classes must be the same")
     if merge is None and ours != theirs:
-        raise ValueError(f"{what} {ours} and {theirs}; the same option is wanted")
+        raise ValueError(f"{what} {ours} and {theirs}; the option must be the same")
     return ours if merge is None else merge(ours, theirs)

@@ -1,8 +1,8 @@
 """Save and load without pickle: one safetensors file whose header carries JSON. Loading reads numbers and text, and
 never runs code.
 
-The header says format, version and kind, and holds a SHA-256 over everything else, so that a truncated, altered or
-foreign file is refused with a sentence rather than half loaded. Files appear whole or not at all.
+The header holds format, version, kind and a SHA-256 over everything else, so that a file that is truncated, altered or
+of another program is an error and never half loaded. Files are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Tensors = dict[str, Array]
 
 
 class ArtifactError(ValueError):
-    """The file cannot be used: it is not one of ours, damaged, altered, or of another version or kind."""
+    """A file that is not a slova file, is damaged or altered, or is of another version or kind."""
 
 
 def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy
     if metadata.get("sha256") != _digest(header, metadata[FORMAT], data):
         raise ArtifactError(f"{path} is damaged or was altered: its content does not match its checksum")
     if meta.get("kind") not in kinds:
-        raise ArtifactError(f"{path} holds a {meta.get('kind')}, wanted a {' or '.join(kinds)}")
+        raise ArtifactError(f"{path} holds a {meta.get('kind')}, expected a {' or '.join(kinds)}")
     return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
 
 
@@ -107,9 +107,9 @@ def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dic
 
 
 def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, types: Mapping[str, type]) -> Any:
-    """The value that `pack` took apart, if its type is one of these."""
+    """The value that `pack` packed, if its type is one of these."""
     if meta.get("type") not in types:
-        raise ArtifactError(f"{name} is of type {meta.get('type')!r}, wanted one of {', '.join(types)}")
+        raise ArtifactError(f"{name} is of type {meta.get('type')!r}, expected one of {', '.join(types)}")
     fields = {key: value for key, value in meta.items() if key != "type"}
     prefix = f"{name}."
     arrays = {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
@@ -139,7 +139,7 @@ def unpack_parts(
 
 
 def _endless(content: Any) -> bool:
-    """A number that JSON does not know, which goes among the arrays."""
+    """A number that JSON cannot hold, which is stored as an array."""
     return isinstance(content, float) and not np.isfinite(content)
 
 

@@ -20,7 +20,19 @@ from torch import Tensor, nn
 
 from slova import artifact
 from slova._backend import NUMPY, floating
-from slova._batches import Batch, as_tensors, batches, count, device_of, evaluation_mode, logits_of, with_progress
+from slova._batches import (
+    Batch,
+    as_tensors,
+    batches,
+    count,
+    describe_inputs,
+    described_inputs,
+    device_of,
+    evaluation_mode,
+    logits_of,
+    with_progress,
+    without_rows,
+)
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Head, Readout, log_slova
@@ -143,7 +155,7 @@ class Classifier(nn.Module):
         network's code."""
         tensors, meta = self.scorer.packed()
         tensors |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        meta |= {"names": self.names, "reject": self.reject, "example": _described(self.example)}
+        meta |= {"names": self.names, "reject": self.reject, "example": describe_inputs(self.example)}
         artifact.save(path, "classifier", tensors, meta)
 
     def export(
@@ -169,7 +181,7 @@ class Classifier(nn.Module):
         }
         _check_weights(network, weights, path)
         classifier = cls(network, Scorer.unpacked(tensors, meta), names=meta["names"], reject=meta["reject"])
-        classifier.example = _empty(meta.get("example"), path)
+        classifier.example = described_inputs(meta.get("example"), path)
         network.load_state_dict(weights)
         return classifier
 
@@ -189,7 +201,7 @@ def _collect(
     stream = batches(as_tensors(source, network), batch_size, device_of(network), **kind)
     with evaluation_mode(network):
         seen = [
-            (_forward(network, batch).float().cpu(), labels, _no_rows(batch))
+            (_forward(network, batch).float().cpu(), labels, without_rows(batch))
             for batch, labels in with_progress(stream, progress, "fit")
         ]
     if not seen:
@@ -197,32 +209,6 @@ def _collect(
     logits = torch.cat([logits for logits, *_ in seen])
     labels = [torch.empty(0) if labels is None else labels.cpu() for _, labels, _ in seen]
     return logits, torch.cat(labels), seen[0][2]
-
-
-def _no_rows(batch: Batch) -> Batch:
-    return tuple(part[:0].cpu() for part in batch[0]), {name: part[:0].cpu() for name, part in batch[1].items()}
-
-
-def _described(example: Batch | None) -> list[Any] | None:
-    """Name (None for a positional one), type and shape of each input, as JSON."""
-    if example is None:
-        return None
-    inputs = [*((None, part) for part in example[0]), *example[1].items()]
-    return [[name, str(part.dtype).removeprefix("torch."), list(part.shape)] for name, part in inputs]
-
-
-def _empty(described: Any, path: str | Path) -> Batch | None:
-    """The inputs that `_described` describes; None for a file without them."""
-    if described is None:
-        return None
-    try:
-        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
-    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-        raise artifact.ArtifactError(
-            f"{path} is damaged: the inputs of its network are unreadable ({error})"
-        ) from error
-    named = {name: part for name, part in inputs if name is not None}
-    return tuple(part for name, part in inputs if name is None), named
 
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:
@@ -246,31 +232,29 @@ def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:
     level of the logits, and so P. Log-probabilities, of which no row sums to more than 1, are neither."""
     known = logits[labels != NONE]
     total = NUMPY.logsumexp(known)
-    if len(known) and total.max() < 1e-4 and np.median(total) > -0.5:  # no trained one-vs-all network is never sure
-        warnings.warn(
-            "the network returns log-probabilities, not one-vs-all logits: pass head='softmax'",
-            SoftmaxNetworkWarning,
-            stacklevel=3,
-        )
-        return
     one = float(np.median(np.exp(log_slova(known)).sum(axis=-1))) if len(known) else 1.0
-    if one < 0.1:
-        warnings.warn(
+    if (
+        len(known) and total.max() < 1e-4 and np.median(total) > -0.5
+    ):  # a trained one-vs-all network is sure of some row
+        message = "the network returns log-probabilities, not one-vs-all logits: pass head='softmax'"
+    elif one < 0.1:
+        message = (
             f"on half of the validation rows P(exactly one class) is below {one:.2g}: it looks like a softmax network; "
-            "train it with ova_loss, or pass rescale=True or head='softmax'",
-            SoftmaxNetworkWarning,
-            stacklevel=3,
+            "train it with ova_loss, or pass rescale=True or head='softmax'"
         )
+    else:
+        return
+    warnings.warn(message, SoftmaxNetworkWarning, stacklevel=3)
 
 
 def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:
     """The same names and shapes, before anything is copied."""
-    wanted = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in weights.items()}
-    wrong = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if wrong:
         first = wrong[0]
         raise artifact.ArtifactError(
             f"{path} does not fit this network: {len(wrong)} of its tensors differ, such as {first}: "
-            f"{found.get(first, 'missing')} in the file, {wanted.get(first, 'missing')} in the network"
+            f"{found.get(first, 'missing')} in the file, {expected.get(first, 'missing')} in the network"
         )

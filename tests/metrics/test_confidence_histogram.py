@@ -88,7 +88,7 @@ def test_the_bounds_are_small_on_confidences_like_those_of_a_network():
     assert state.ece().bound < 3e-3
 
 
-def test_the_cells_are_as_fine_as_promised():
+def test_the_cells_are_as_fine_as_documented():
     widths = np.diff(EDGES)
     assert CELLS < 8000
     assert (widths > 0).all()

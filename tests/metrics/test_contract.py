@@ -58,7 +58,7 @@ def test_a_state_comes_back_from_a_file_and_merges_as_before(metric, batch, tmp_
 
 def test_a_file_of_another_state_is_refused(tmp_path):
     metrics.Mmc.of(np.array([[0.5, 0.5]])).save(tmp_path / "state.slova")
-    with pytest.raises(ValueError, match="is of type 'Mmc', wanted one of Nll"):
+    with pytest.raises(ValueError, match="is of type 'Mmc', expected one of Nll"):
         metrics.Nll.load(tmp_path / "state.slova")
 
 

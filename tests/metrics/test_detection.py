@@ -55,7 +55,7 @@ def test_any_finite_confidence_has_a_rank():
 
 def test_a_batch_may_lack_one_kind_but_a_value_needs_both():
     state = Detection.of(np.array([0.9]), np.array([]))
-    with pytest.raises(ValueError, match="both kinds are wanted, got 1 inside and 0 outside"):
+    with pytest.raises(ValueError, match="both kinds are needed, got 1 inside and 0 outside"):
         _ = state.auroc
     merged = state + Detection.of(np.array([]), np.array([0.1, 0.95]))
     assert merged.auroc == (0.5, 0.0)

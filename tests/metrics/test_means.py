@@ -64,7 +64,7 @@ def test_nll_reads_the_none_rows_from_log_none():
 
 
 def test_nll_without_log_none_refuses_none_rows():
-    with pytest.raises(ValueError, match=r"1 NONE rows: log_none \(4,\) is wanted, got None"):
+    with pytest.raises(ValueError, match=r"1 NONE rows: log_none must have shape \(4,\), got None"):
         nll(np.zeros((4, 2)), LABELS)
     with pytest.raises(ValueError, match=r"log_none \(3,\) do not match log_probs \(4, 2\)"):
         nll(np.zeros((4, 2)), LABELS, log_none=np.zeros(3))

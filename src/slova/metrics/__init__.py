@@ -1,7 +1,7 @@
-"""How good and how honest a classifier is, on rows that may sum to less (or more) than one and are never renormalised.
+"""Accuracy, calibration, selection and OOD detection, on rows that may sum to less or more than one and are never
+renormalised.
 
-A function gives the exact value of arrays in memory; the state of the same name is its fixed-size summary, which
-merges with `+`:
+A function gives the exact value for arrays in memory; the state of the same name has a fixed size and merges by `+`:
 
     state = functools.reduce(operator.add, (Ece.of(probs, labels) for probs, labels in batches))
     state.value                            # exactly ece(all probs, all labels)

@@ -1,9 +1,9 @@
-"""What confidences and hits leave in B bins, and the two calibration errors that follow from it.
+"""Counts of confidences and hits in B bins, and the two calibration errors computed from them.
 
 binning="width": B bins [b/B, (b+1)/B), closed on the left, the last one closed at 1 as well: 0 falls in the first
 bin, 1 in the last, an edge in the upper one. The float64 value decides (float32 0.7 lies below 7/10).
 
-binning="mass": about N/B rows a bin, ties never split: n rows of equal confidence with r rows below them go to
+binning="mass": about N/B rows per bin, ties never split: n rows of equal confidence with r rows below them go to
 bin floor(B (r + n/2) / N), that of their middle rank. Bins can therefore be empty.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["BinCounts", "bin_index", "mass_bins", "sums"]
 
 @dataclass(frozen=True, eq=False)
 class BinCounts:
-    """Rows, hits h, the sums of confidence c and of (h - c)^2 in each bin: (B,), or (K, B) class by class."""
+    """Rows, hits h, and the sums of confidence c and of (h - c)^2 per bin: (B,), or (K, B) by class."""
 
     count: Ints = field(metadata=SUM)
     hits: Ints = field(metadata=SUM)
@@ -39,13 +39,13 @@ class BinCounts:
         return cls(count, right, total, squares)
 
     @classmethod
-    def stacked(cls, tallies: Iterable[BinCounts]) -> Self:
-        columns = [[getattr(counts, f.name) for f in fields(BinCounts)] for counts in tallies]
+    def stacked(cls, classes: Iterable[BinCounts]) -> Self:
+        columns = [[getattr(counts, f.name) for f in fields(BinCounts)] for counts in classes]
         return cls(*(np.stack(column) for column in zip(*columns, strict=True)))
 
     @property
     def value(self) -> float:
-        """The ECE, sum_b (rows of b / N) |accuracy - mean confidence|; of several classes their mean."""
+        """The ECE, sum_b (rows of b / N) |accuracy - mean confidence|; the mean over classes, if there are several."""
         return float((np.abs(self.hits - self.total).sum(axis=-1) / self.count.sum(axis=-1)).mean())
 
     @property
@@ -68,14 +68,14 @@ class BinCounts:
 
 
 def bin_index(confidence: Floats, bins: int, binning: str) -> Ints:
-    """The bin, from 0, of each confidence."""
+    """The bin of each confidence, from 0; `binning` is "width" or "mass"."""
     if binning not in _BINNINGS:
         raise ValueError(f"binning must be one of {sorted(_BINNINGS)}, got {binning!r}")
     return _BINNINGS[binning](confidence, check_bins(bins))
 
 
 def mass_bins(counts: Ints, bins: int) -> Ints:
-    """The bin of each group of `counts` tied rows, by increasing confidence: that of their middle rank."""
+    """The bin of each group of `counts` tied rows, by increasing confidence, from their middle rank."""
     return np.asarray((2 * counts.cumsum() - counts) * bins // (2 * counts.sum()), dtype=np.int64)
 
 

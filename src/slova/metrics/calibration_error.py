@@ -1,9 +1,8 @@
-"""Expected calibration error: how far confidence and accuracy lie apart, bin by bin.
+"""Expected calibration error: the mean distance between confidence and accuracy over bins.
 
-Top-label: the confidence is the largest of a row's probs, a hit is a right top class; a NONE row counts as wrong.
-Class-wise: each class by itself, the confidence is p_k, a hit is "the label is k"; averaged over classes (Kull et al.
-2019). Equal width: bins closed on the left, the last one on both sides. Equal mass: by ranks, ties never split. The
-details of both are in `slova.metrics.binning`.
+Top-label: the confidence is the largest of a row's probs, a hit is a correct top class; a NONE row is never a hit.
+Class-wise: the confidence is p_k, a hit is "the label is k"; averaged over classes (Kull et al. 2019).
+The bins are those of `slova.metrics.binning`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def ece(probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", 
 def classwise_ece(
     probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False
 ) -> float:
-    """The mean over classes of the ECE of "it is class k" said with confidence p_k; a NONE row is a miss for each."""
+    """The mean over classes k of the ECE of p_k as the confidence of "it is class k"; a NONE row is a miss for each."""
     counts = BinCounts.stacked(_classes(probs, labels, bins, binning))
     return counts.debiased if debiased else counts.value
 

@@ -1,10 +1,10 @@
 """A fixed-size histogram of confidence for the metrics that need ranks.
 
-The cells are finest where confidences crowd: at most 2^-12 wide everywhere, and from 0 and from 1 outwards every
+The cells are finest near 0 and 1, where most confidences are: at most 2^-12 wide everywhere, and from 0 and from 1 outwards every
 octave [2^-e, 2^-e+1) has at least 32 of them, down to the last number below 1 and to 2^-54 above 0; exactly 0 and
 exactly 1 have cells of their own (0 with the subnormal numbers, which some machines flush to it). All edges are
 dyadic, the same numbers on every machine. Each cell keeps the least and the largest confidence it saw, so that a cell
-of ties is known to be one, and its order is exact: only rows of one cell with different confidences are uncertain.
+of ties is recognised and its order is exact: only rows of one cell with different confidences are uncertain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CELLS = len(EDGES)
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceHistogram(Mergeable):
-    """Rows, rows of one kind (`hits`), sum, least and largest confidence of each cell, all (CELLS,), increasing."""
+    """Rows, rows of one kind (`hits`), and sum, least and largest confidence per cell (CELLS,), by confidence."""
 
     count: Ints = field(metadata=SUM)
     hits: Ints = field(metadata=SUM)
@@ -56,5 +56,5 @@ class ConfidenceHistogram(Mergeable):
 
     @property
     def uncertain(self) -> Flags:
-        """Whether a cell holds different confidences, whose order the sketch does not know."""
+        """Whether a cell holds different confidences, whose order is lost."""
         return self.least < self.largest

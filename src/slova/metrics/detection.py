@@ -1,9 +1,9 @@
-"""Telling in-distribution rows from others by confidence: AUROC, AUPR, FPR at 95 % TPR.
+"""Detection of OOD rows by confidence: AUROC, AUPR, FPR at 95 % TPR.
 
 `inside` (N,) and `outside` (M,) are the confidences of in-distribution and of out-of-distribution rows. Larger means
 more in-distribution, in-distribution is the positive class, and a row is accepted when its confidence is at least the
-threshold. The functions are exact and take any finite confidence (only its order matters); the state `Detection`
-wants it in [0, 1].
+threshold. The functions are exact and take any finite confidence (only its order matters); for the state `Detection`
+it must lie in [0, 1].
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Detection", "aupr", "auroc", "fpr95"]
 
 
 def auroc(inside: Array, outside: Array) -> float:
-    """The probability that an in-distribution row is more confident than another one, ties counting half.
+    """The probability that an in-distribution row is more confident than an OOD row, ties counting half.
 
     >>> auroc(np.array([0.9, 0.5]), np.array([0.5, 0.1]))
     0.875
@@ -42,7 +42,7 @@ def aupr(inside: Array, outside: Array) -> float:
 
 
 def fpr95(inside: Array, outside: Array) -> float:
-    """The share of out-of-distribution rows accepted by the largest threshold that keeps 95 % of the others."""
+    """The share of OOD rows accepted at the largest threshold that accepts 95 % of the in-distribution rows."""
     positive, negative = _sorted(inside, outside)
     return float((negative >= positive[len(positive) - _kept(len(positive))]).mean())
 
@@ -93,8 +93,8 @@ class Detection(ConfidenceHistogram):
         """The inside and outside rows of each cell, most confident first."""
         inside, outside = self.hits[::-1].astype(np.float64), (self.count - self.hits)[::-1].astype(np.float64)
         if not (inside.any() and outside.any()):
-            came = f"{inside.sum():.0f} inside and {outside.sum():.0f} outside"
-            raise ValueError(f"rows of both kinds are wanted, got {came}")
+            counts = f"{inside.sum():.0f} inside and {outside.sum():.0f} outside"
+            raise ValueError(f"rows of both kinds are needed, got {counts}")
         return inside, outside
 
 

@@ -1,4 +1,4 @@
-"""Metrics that are a mean over rows, so that two sums are their whole state: accuracy, NLL, Brier, MMC.
+"""Metrics that are means over rows, with two sums as their state: accuracy, NLL, Brier, MMC.
 
 probs and log_probs (N, K), labels (N,) with NONE = -1 for "none of the classes". Nothing is renormalised or clipped.
 """
@@ -19,9 +19,9 @@ __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
 
 
 def accuracy(probs: Array, labels: Array, *, reject: float = 0.0) -> float:
-    """Share of right answers: the top class (the first one of a tie), or NONE where its confidence is below `reject`.
+    """Share of correct predictions: the top class (the first one of a tie), or NONE where its confidence is below `reject`.
 
-    A NONE row is right exactly when it is rejected, a row of a class is wrong then; confidence = `reject` is kept.
+    A NONE row is correct exactly if it is rejected, a row of a class is wrong then; confidence = `reject` is accepted.
     """
     return Accuracy.of(probs, labels, reject=reject).value
 
@@ -41,7 +41,7 @@ def brier(probs: Array, labels: Array) -> float:
 
 
 def mmc(probs: Array) -> float:
-    """Mean maximal confidence: how sure the classifier is on average, right or wrong."""
+    """Mean maximal confidence, whether correct or wrong."""
     return Mmc.of(probs).value
 
 
@@ -57,7 +57,7 @@ class _Mean(Mergeable):
 
 @dataclass(frozen=True)
 class Accuracy(_Mean):
-    """The number of right rows and the number of rows."""
+    """The number of correct rows and the number of rows."""
 
     reject: float = field(metadata=SAME)
 
@@ -78,7 +78,9 @@ class Nll(_Mean):
         column = check_labels(labels, rows, "log_probs")
         known = column != NONE
         if log_none is None and not known.all():
-            raise ValueError(f"labels hold {(~known).sum()} NONE rows: log_none {known.shape} is wanted, got None")
+            raise ValueError(
+                f"labels hold {(~known).sum()} NONE rows: log_none must have shape {known.shape}, got None"
+            )
         of_none = 0.0 if log_none is None else check_log_none(log_none, rows)[~known].sum()
         return cls(float(0.0 - rows[known, column[known]].sum() - of_none), len(rows))
 

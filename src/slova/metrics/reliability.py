@@ -1,4 +1,4 @@
-"""The reliability curve: accuracy against confidence, bin by bin, with an interval for what the accuracy could be.
+"""The reliability curve: accuracy by confidence in bins, with an interval for the accuracy.
 
 Bins and hits are those of the top-label ECE (`slova.metrics.calibration_error`). Bins without rows are left out.
 """
@@ -14,7 +14,7 @@ from slova._validation import Floats, Ints, top_class
 from slova.metrics.binning import BinCounts, bin_index
 from slova.metrics.calibration_error import Ece
 
-__all__ = ["Reliability", "reliability"]
+__all__ = ["Reliability", "interval", "reliability"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Reliability:
 
     @classmethod
     def of(cls, state: Ece, *, level: float = 0.95) -> Reliability:
-        """The curve of a merged state: the same as that of all its rows."""
+        """The curve of a merged state, which is that of all its rows."""
         edges = np.arange(len(state.count) + 1) / len(state.count)
         return _curve(state, edges[:-1], edges[1:], level)
 
@@ -57,14 +57,16 @@ def reliability(
 def _curve(counts: BinCounts, lower: Floats, upper: Floats, level: float) -> Reliability:
     full = counts.count > 0
     count, hits, total = counts.count[full], counts.hits[full], counts.total[full]
-    return Reliability(lower[full], upper[full], count, total / count, hits / count, *_interval(hits, count, level))
+    low, high = interval(hits, count, level=level)
+    return Reliability(lower[full], upper[full], count, total / count, hits / count, low, high)
 
 
-def _interval(hits: Ints, count: Ints, level: float) -> tuple[Floats, Floats]:
+def interval(hits: Ints | Floats, count: Ints | Floats, *, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The exact (Clopper-Pearson) interval of hits / count. Both may be fractions, such as means over repetitions."""
     from scipy.special import betaincinv
 
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     tail, misses = (1.0 - level) / 2.0, count - hits
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, tail), 0.0)
-    return low, np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1), 1.0 - tail), 1.0)
+    low = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), misses + 1, tail), 0.0)
+    return low, np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1), 1.0 - tail), 1.0)

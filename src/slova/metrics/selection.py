@@ -1,4 +1,4 @@
-"""Answering only where confident: the risk-coverage curve and the area under it (AURC).
+"""Selective prediction: the risk-coverage curve and the area under it (AURC).
 
 The confidence is the largest of a row's probs; an error is a wrong top class, so a NONE row is always one. Risk is
 the share of errors among the rows answered, coverage the share of rows answered, and a row is answered when its
@@ -50,7 +50,7 @@ def aurc(probs: Array, labels: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Selection(ConfidenceHistogram):
-    """The mergeable state of AURC, the risk-coverage curve and equal-mass ECE; `hits` are the right rows."""
+    """The mergeable state of AURC, the risk-coverage curve and equal-mass ECE; `hits` are the correct rows."""
 
     @classmethod
     def of(cls, probs: Array, labels: Array) -> Self:

@@ -1,4 +1,4 @@
-"""The metrics as `torchmetrics.Metric`s, for training loops that log those: the state is ours, merged by theirs.
+"""The metrics as `torchmetrics.Metric`s, for training loops that log those; torchmetrics merges the states.
 
     ece = as_metric(Ece, bins=15)
     ece.update(probs, labels)              # or ece(probs, labels) for the value of the batch
@@ -36,16 +36,16 @@ REDUCTIONS: dict[Any, tuple[str, float]] = {
 
 
 def as_metric(state: type[Mergeable], *, value: str = "value", classes: int = 2, **options: Any) -> StateMetric:
-    """A torchmetrics metric of any state of `slova.metrics`, which takes what `state.of` takes.
+    """A torchmetrics metric of any state of `slova.metrics`, with the arguments of `state.of`.
 
-    `value`: which of its values to compute, such as "aurc" of `Selection`; of an `Estimate` its middle. `classes`: how
-    many there are, which only `ClasswiseEce` needs to know beforehand. `options`: those of `state.of`, such as `bins`.
+    `value`: the value to compute, such as "aurc" of `Selection`; of an `Estimate` its middle. `classes`: their number,
+    which only `ClasswiseEce` needs beforehand. `options`: those of `state.of`, such as `bins`.
     """
     return StateMetric(state, value, classes, options)
 
 
 class StateMetric(Metric):
-    """See `as_metric`."""
+    """A torchmetrics metric made by `as_metric`."""
 
     full_state_update = False
 
@@ -72,13 +72,13 @@ class StateMetric(Metric):
         try:
             found = getattr(self.state, self._value)
         except ZeroDivisionError:
-            raise ValueError(f"no rows have come yet, so there is no {self._value} of them") from None
+            raise ValueError(f"there are no rows yet, so there is no {self._value}") from None
         number = found.value if isinstance(found, Estimate) else found
         return torch.tensor(float(number), dtype=torch.get_default_dtype(), device=self.device)
 
     @property
     def state(self) -> Any:
-        """The state itself, with all its other values, to save or to merge."""
+        """The state, with all its values, to save or to merge."""
         numbers = {name: getattr(self, name).cpu().numpy() for name in self._merged}
         found = {field.name: numbers.get(field.name, getattr(self._example, field.name)) for field in fields(self._of)}
         return self._of(**{name: _plain(value) for name, value in found.items()})
