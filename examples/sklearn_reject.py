@@ -10,11 +10,11 @@ pixels, digits = load_digits(return_X_y=True)
 train_pixels, test_pixels, train_digits, test_digits = train_test_split(pixels, digits, test_size=600, random_state=0)
 
 forest = RandomForestClassifier(15, max_depth=6, random_state=0)
-model = SlovaClassifier(forest, none_label="unsure", reject_threshold=0.0)
+model = SlovaClassifier(forest, none_label="unsure")
 model.fit(train_pixels, train_digits.astype(str))
 
 for threshold in (0.0, 0.5, 0.8, 0.95):
-    answers = model.set_params(reject_threshold=threshold).predict(test_pixels)
+    answers = model.predict(test_pixels, reject=threshold)
     answered = answers != "unsure"
     error = (answers != test_digits.astype(str))[answered].mean()
     print(f"threshold {threshold:4.2f}: answered {answered.mean():6.1%}, wrong {error:6.2%}")

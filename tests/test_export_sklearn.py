@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from slova.export import OUTPUTS, ExportError, metadata
 from slova.sklearn import SlovaClassifier
-from slova.sklearn.members import Constant
+from slova.sklearn.models import Constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
@@ -26,8 +26,8 @@ SPECIES = np.array(["setosa", "versicolor", "virginica"])[PLACES]
 TWO = PLACES > 0
 
 
-def fitted(estimator, rows=slice(None), names=SPECIES) -> SlovaClassifier:
-    model = SlovaClassifier(estimator, cv=3, reject_threshold=0.6, none_label="unknown")
+def fitted(estimator, rows=slice(None), names=SPECIES, **options) -> SlovaClassifier:
+    model = SlovaClassifier(estimator, cv=3, reject=0.6, none_label="unknown", **options)
     return model.fit(TABLE[rows], names[rows])
 
 
@@ -47,6 +47,8 @@ LOGISTIC = LogisticRegression(max_iter=500)
 MODELS = {
     "linear, log-odds": lambda: fitted(LOGISTIC),
     "linear, any scale": lambda: fitted(LinearSVC()),
+    "linear, one per class": lambda: fitted(LOGISTIC, multiclass="ovr"),
+    "forest, one per class": lambda: fitted(RandomForestClassifier(5, max_depth=3, random_state=0), multiclass="ovr"),
     "boosting": lambda: fitted(GradientBoostingClassifier(n_estimators=5)),
     "forest, of 0 and 1": lambda: fitted(RandomForestClassifier(5, max_depth=3, random_state=0)),
     "pipeline": lambda: fitted(make_pipeline(StandardScaler(), LOGISTIC)),
@@ -72,8 +74,8 @@ def test_a_graph_answers_like_the_model(name, tmp_path):
 
 @pytest.mark.parametrize("estimator", [LOGISTIC, GaussianNB()], ids=["linear", "converted"])
 def test_the_constant_member_of_a_class_without_rows_is_exported_too(estimator, tmp_path):
-    model = fitted(estimator)
-    model.members_.models[2] = Constant(-2.0)
+    model = fitted(estimator, multiclass="ovr")
+    model.models_.models[2] = Constant(-2.0)
     model.export(tmp_path / "model.onnx", TABLE)
     assert_like_predict(run(tmp_path / "model.onnx"), model)
 
@@ -89,15 +91,18 @@ def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
-    "estimator",
-    [CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3), FrozenEstimator(SVC(probability=True))],
+    ("estimator", "options"),
+    [
+        (CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=3), {"multiclass": "ovr"}),
+        (FrozenEstimator(SVC(probability=True)), {"response_method": "decision_function"}),
+    ],
     ids=["isotonic calibration", "scores of an SVC with probabilities"],
 )
-def test_a_conversion_that_is_silently_wrong_is_found_out(estimator, tmp_path):
+def test_a_conversion_that_is_silently_wrong_is_found_out(estimator, options, tmp_path):
     if isinstance(estimator, FrozenEstimator):
         estimator.estimator.fit(TABLE, SPECIES)
     with pytest.raises(ExportError, match="does not answer like this one"):
-        fitted(estimator).export(tmp_path / "model.onnx", TABLE)
+        fitted(estimator, **options).export(tmp_path / "model.onnx", TABLE)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,23 +1,30 @@
-"""What a SlovaClassifier says: labels of any kind, "none of these", and probabilities that are what they are called."""
+"""The predictions of a SlovaClassifier: labels of any type, NONE, and probabilities."""
 
+import copy
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.metrics import log_loss
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import SVC
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 from slova.heads import log_slova
 from slova.scorer import Scorer
 from slova.sklearn import SlovaClassifier
-from slova.sklearn.contract import completed
+from slova.sklearn.labels import complete_rows
+from slova.sklearn.models import Multiclass
 
 pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
@@ -29,24 +36,74 @@ def blobs():
     return X, np.array(["ash", "beech", "cedar"])[y], np.random.default_rng(0).normal((14, 12), 1.0, (100, 2))
 
 
-def test_slova_proba_is_eq_3_of_the_members_own_log_odds(blobs):
+def test_the_raw_probabilities_of_one_vs_rest_members_are_eq_3_of_their_log_odds(blobs):
     X, y, _ = blobs
-    classifier = SlovaClassifier().fit(X, y)
+    classifier = SlovaClassifier(multiclass="ovr").fit(X, y)
     models = [LogisticRegression().fit(X, y == name) for name in classifier.classes_]
     logits = np.column_stack([model.decision_function(X) for model in models])
-    np.testing.assert_allclose(classifier.ova_proba(X), expit(logits))
-    np.testing.assert_allclose(classifier.slova_proba(X), np.exp(log_slova(logits)))
+    np.testing.assert_allclose(classifier.raw_proba(X), np.exp(log_slova(logits)))
     np.testing.assert_allclose(classifier.none_proba(X), np.prod(1 - expit(logits), axis=1))
 
 
-def test_two_classes_have_two_members_so_that_none_and_several_differ(blobs):
-    X, y, _ = blobs
+def test_two_classes_have_one_model_unless_it_must_learn_to_reject(blobs):
+    X, y, far = blobs
     two = y != "cedar"
-    classifier = SlovaClassifier(RandomForestClassifier(10, max_depth=2, random_state=0)).fit(X[two], y[two])
-    assert len(classifier.members_.models) == 2
-    prefit = SlovaClassifier(LogisticRegression().fit(X[two], y[two]), cv="prefit").fit(X[two], y[two])
-    raw, none = prefit.slova_proba(X), prefit.none_proba(X)
-    np.testing.assert_allclose(1 - raw.sum(axis=1) - none, none, atol=1e-12)  # one column: none equals several
+    for base in (RandomForestClassifier(10, max_depth=2, random_state=0), LogisticRegression(), LinearSVC()):
+        for multiclass in ("auto", "ovr"):
+            classifier = SlovaClassifier(base, multiclass=multiclass).fit(X[two], y[two])
+            np.testing.assert_array_equal(classifier.predict(X), clone(base).fit(X[two], y[two]).predict(X))
+            assert isinstance(classifier.models_, Multiclass)
+    taught = SlovaClassifier(none_label="?").fit(np.vstack([X[two], far]), np.append(y[two], np.full(len(far), "?")))
+    assert len(taught.models_.models) == 2
+
+
+BASES = [
+    GaussianNB(),
+    RandomForestClassifier(20, random_state=0),
+    LogisticRegression(max_iter=1000),
+    LinearSVC(),
+    KNeighborsClassifier(),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+]
+
+
+@pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
+def test_the_label_is_that_of_the_estimator(base):
+    X, y = load_digits(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(0, 1, X.shape)
+    classifier = SlovaClassifier(base, cv=3).fit(X[:600], y[:600])
+    own = clone(base).fit(X[:600], y[:600])
+    np.testing.assert_array_equal(classifier.predict(X[600:]), own.predict(X[600:]))
+
+
+def test_naive_bayes_keeps_its_accuracy_and_one_per_class_loses_some():
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    (X, test), (y, truth) = np.split(X[order], [1000]), np.split(y[order], [1000])
+    accuracy = [SlovaClassifier(GaussianNB(), multiclass=kind).fit(X, y).score(test, truth) for kind in ("auto", "ovr")]
+    assert accuracy[0] == GaussianNB().fit(X, y).score(test, truth)
+    assert accuracy[0] > accuracy[1] + 0.1
+
+
+@pytest.mark.parametrize("multiclass", ["auto", "ovr"])
+def test_forests_that_are_certain_do_not_ruin_the_log_loss(multiclass):
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0)
+    classifier = SlovaClassifier(forest, cv=3, multiclass=multiclass).fit(X[:900], y[:900])
+    own = forest.fit(X[:900], y[:900]).predict_proba(X[900:])
+    losses = [log_loss(y[900:], probs) for probs in (classifier.predict_proba(X[900:]), own)]
+    assert losses[0] < 0.8 < 2 < losses[1]
+
+
+def test_probabilities_that_are_nan_are_an_error(blobs):
+    X, y, _ = blobs
+
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.where(X[:, :1] > 0, np.nan, super().predict_proba(X))
+
+    with pytest.raises(ValueError, match=r"Broken\.predict_proba returned NaN or infinity for \d+ of 60 rows"):
+        SlovaClassifier(Broken()).fit(X, y)
 
 
 @pytest.mark.parametrize("base", [LogisticRegression(), KNeighborsClassifier(), RidgeClassifier()])
@@ -58,16 +115,20 @@ def test_predict_is_the_argmax_of_predict_proba_even_where_the_confidence_is_bel
         say(grid) for say in (classifier.predict_proba, classifier.decision_function, classifier.confidence)
     )
     assert (confidence < 1 / 3).any()
-    for columns in (probs, decision, classifier.slova_proba(grid)):
+    with_none = classifier.predict_proba_with_none(grid)
+    np.testing.assert_allclose(with_none.sum(axis=1), 1)
+    np.testing.assert_allclose(with_none[:, -1], classifier.none_proba(grid))
+    for columns in (probs, decision, classifier.raw_proba(grid)):
         np.testing.assert_array_equal(classifier.classes_[columns.argmax(axis=1)], classifier.predict(grid))
     np.testing.assert_allclose(probs.sum(axis=1), 1)
-    np.testing.assert_allclose(probs.max(axis=1), np.maximum(confidence, 1 / 3), atol=1e-6)
+    known = np.minimum(confidence / (1 - classifier.none_proba(grid)), 1)
+    np.testing.assert_allclose(probs.max(axis=1), np.maximum(known, 1 / 3), atol=1e-5)
 
 
 def test_tied_classes_complete_to_a_row_whose_argmax_is_the_first_of_them():
     tops = np.linspace(0.34, 0.49, 200)
     log_probs = np.log(np.column_stack([tops, tops, np.full(200, 1e-9)]))
-    probs = completed(log_probs, np.zeros((200, 1), int))
+    probs = complete_rows(log_probs, np.zeros((200, 1), int))
     np.testing.assert_array_equal(probs.argmax(axis=1), 0)
     np.testing.assert_allclose(probs.sum(axis=1), 1)
 
@@ -76,7 +137,7 @@ def test_tied_classes_complete_to_a_row_whose_argmax_is_the_first_of_them():
 def test_rejected_rows_have_the_none_label_whatever_the_labels_are(blobs, names, none):
     X, y, _ = blobs
     y = np.array(names)[np.searchsorted(["ash", "beech", "cedar"], y)] if names != [0.5, 1, 2] else (y == "ash") * 1.0
-    classifier = SlovaClassifier(none_label=none, reject_threshold=0.9).fit(X, y)
+    classifier = SlovaClassifier(none_label=none, reject=0.9).fit(X, y)
     sure = classifier.confidence(X) >= 0.9
     answers = classifier.predict(X)
     assert 0 < sure.sum() < len(X)
@@ -88,38 +149,40 @@ def test_rejected_rows_have_the_none_label_whatever_the_labels_are(blobs, names,
 
 def test_object_strings_stay_objects(blobs):
     X, y, _ = blobs
-    answers = SlovaClassifier(none_label="?", reject_threshold=0.9).fit(X, y.astype(object)).predict(X)
+    answers = SlovaClassifier(none_label="?", reject=0.9).fit(X, y.astype(object)).predict(X)
     assert answers.dtype == object
     assert set(answers) == {"ash", "beech", "cedar", "?"}
 
 
 def test_a_threshold_without_a_none_label_is_refused(blobs):
     X, y, _ = blobs
-    with pytest.raises(ValueError, match=r"reject_threshold=0\.5 wants a none_label"):
-        SlovaClassifier(reject_threshold=0.5).fit(X, y)
+    with pytest.raises(ValueError, match=r"reject=0\.5 requires a none_label"):
+        SlovaClassifier(reject=0.5).fit(X, y)
+    with pytest.raises(ValueError, match=r"reject=0\.5 requires a none_label"):
+        SlovaClassifier().fit(X, y).predict(X, reject=0.5)
     with pytest.raises(ValueError, match=r"must lie in \[0, 1\], got 50"):
-        SlovaClassifier(reject_threshold=50, none_label="?").fit(X, y)
+        SlovaClassifier(reject=50, none_label="?").fit(X, y)
 
 
 def test_a_none_label_that_is_a_class_or_of_another_kind_is_refused(blobs):
     X, y, _ = blobs
     fitted = SlovaClassifier().fit(X, y)
-    with pytest.raises(ValueError, match="none_label='ash' is one of the classes"):
+    with pytest.raises(ValueError, match="none_label='ash' must not be one of the classes"):
         fitted.set_params(none_label="ash").predict(X)
-    with pytest.raises(ValueError, match="none_label='ash' is one of the classes"):
+    with pytest.raises(ValueError, match="none_label='ash' must not be one of the classes"):
         SlovaClassifier(LogisticRegression().fit(X, y), cv="prefit", none_label="ash").fit(X, y)
-    with pytest.raises(ValueError, match="none_label=-1 is not of the kind of the labels"):
+    with pytest.raises(ValueError, match="none_label=-1 must be of the type of the labels"):
         SlovaClassifier(none_label=-1).fit(X, y)
-    with pytest.raises(ValueError, match="wanted at least two classes beside none_label, got 1 class"):
+    with pytest.raises(ValueError, match="at least two classes beside none_label, got 1 class"):
         SlovaClassifier(none_label=-1).fit(X, np.where(y == "ash", -1, 1))
 
 
-def test_rows_of_none_teach_the_members_to_refuse_and_calibrate_p_none(blobs):
+def test_none_rows_train_the_models_to_reject_and_calibrate_p_none(blobs):
     X, y, far = blobs
     forest = RandomForestClassifier(20, random_state=0)
-    taught = SlovaClassifier(forest, none_label="?", reject_threshold=0.5)
+    taught = SlovaClassifier(forest, none_label="?", reject=0.5)
     taught.fit(np.vstack([X, far[:50]]), np.append(y, np.full(50, "?")))
-    untaught = SlovaClassifier(forest).fit(X, y)
+    untaught = SlovaClassifier(forest, multiclass="ovr").fit(X, y)
     assert list(taught.classes_) == ["ash", "beech", "cedar"]
     assert (taught.predict(far[50:]) == "?").all()
     assert taught.none_proba(far[50:]).min() > 0.9
@@ -129,23 +192,41 @@ def test_rows_of_none_teach_the_members_to_refuse_and_calibrate_p_none(blobs):
     assert (taught.predict(X) == y).mean() > 0.8
 
 
-@pytest.mark.parametrize("base", [OneVsRestClassifier(LogisticRegression()), LogisticRegression(), SVC()])
-def test_a_prefit_model_is_calibrated_as_it_is_on_the_rows_given(blobs, base):
+@pytest.mark.parametrize("base", [OneVsRestClassifier(LogisticRegression()), LogisticRegression(), GaussianNB()])
+def test_a_prefit_model_with_probabilities_is_read_by_them(blobs, base):
     X, y, _ = blobs
     model = base.fit(X[:150], y[:150])
+    classifier = SlovaClassifier(model, cv="prefit", calibration=None).fit(X[150:], y[150:])
+    assert classifier.models_.model is model
+    np.testing.assert_array_equal(classifier.predict(X), model.predict(X))
+    np.testing.assert_allclose(classifier.raw_proba(X), model.predict_proba(X), atol=0.05)
+    assert (classifier.none_proba(X) == 0).all()
+
+
+def test_a_prefit_decision_function_is_rescaled(blobs):
+    X, y, _ = blobs
+    model = SVC().fit(X[:150], y[:150])
     classifier = SlovaClassifier(model, cv="prefit").fit(X[150:], y[150:])
-    assert classifier.members_.model is model
-    np.testing.assert_array_equal(classifier.predict(X), model.classes_[model.decision_function(X).argmax(axis=1)])
     labels = np.searchsorted(model.classes_, y[150:])
-    scale = Scorer.fit(model.decision_function(X[150:]), labels, rescale=True).before
-    assert classifier.scorer_.before == scale
+    assert classifier.scorer_.before == Scorer.fit(model.decision_function(X[150:]), labels, rescale=True).before
+
+
+def test_the_scale_of_a_decision_function_of_two_classes_does_not_matter():
+    X, y = make_blobs(400, centers=[(0, 0), (2, 0)], random_state=0)
+    model = LinearSVC().fit(X[:200], y[:200])
+    small = SlovaClassifier(model, cv="prefit", calibration=None).fit(X[200:], y[200:])
+    model = copy.deepcopy(model)
+    model.coef_, model.intercept_ = 7 * model.coef_, 7 * model.intercept_
+    large = SlovaClassifier(model, cv="prefit", calibration=None).fit(X[200:], y[200:])
+    np.testing.assert_allclose(large.predict_proba(X), small.predict_proba(X), atol=1e-4)
+    assert log_loss(y[200:], large.predict_proba(X[200:])) < 0.45
 
 
 def test_a_prefit_model_of_other_columns_or_labels_is_refused(blobs):
     X, y, _ = blobs
     four = np.where(X[:, 0] > 4, "oak", y)
     one_against_one = SVC(decision_function_shape="ovo").fit(X, four)
-    with pytest.raises(ValueError, match=r"SVC\.decision_function gives 6 columns, wanted one for each of 4 classes"):
+    with pytest.raises(ValueError, match=r"SVC\.decision_function must have one column for each of 4 classes, got 6"):
         SlovaClassifier(one_against_one, cv="prefit").fit(X, four)
     with pytest.raises(ValueError, match=r"labels .*oak.* not among the classes"):
         SlovaClassifier(LogisticRegression().fit(X, y), cv="prefit").fit(X, four)
@@ -153,26 +234,66 @@ def test_a_prefit_model_of_other_columns_or_labels_is_refused(blobs):
         SlovaClassifier(LogisticRegression(), cv="prefit").fit(X, y)
 
 
-def test_a_member_answers_with_log_odds_where_it_can(blobs):
+def test_models_are_read_by_log_odds_where_these_are_exact(blobs):
     X, y, _ = blobs
-    answers = {base: SlovaClassifier(base).fit(X, y).members_.answer for base in (LogisticRegression(), SVC())}
-    assert list(answers.values()) == [("decision_function", True), ("decision_function", False)]
-    forest = SlovaClassifier(RandomForestClassifier(5, random_state=0)).fit(X, y)
-    assert forest.members_.answer == ("predict_proba", True)
+    forest = RandomForestClassifier(5, random_state=0)
+    cases = [
+        (LogisticRegression(), "auto", ("decision_function", "softmax", False)),
+        (forest, "auto", ("predict_proba", "softmax", False)),
+        (SVC(), "auto", ("decision_function", "slova", True)),
+        (LogisticRegression(), "ovr", ("decision_function", "slova", False)),
+        (forest, "ovr", ("predict_proba", "slova", False)),
+        (SVC(), "ovr", ("decision_function", "slova", True)),
+    ]
+    for base, multiclass, expected in cases:
+        response = SlovaClassifier(base, multiclass=multiclass).fit(X, y).models_.response
+        assert (response.method, response.head, response.rescale) == expected
     by_probability = SlovaClassifier(response_method="predict_proba").fit(X, y)
-    np.testing.assert_allclose(by_probability.ova_proba(X), SlovaClassifier().fit(X, y).ova_proba(X), atol=1e-12)
+    np.testing.assert_allclose(by_probability.raw_proba(X), SlovaClassifier().fit(X, y).raw_proba(X), atol=0.05)
+
+
+def test_unknown_options_are_refused(blobs):
+    X, y, _ = blobs
     with pytest.raises(TypeError, match="LinearRegression has no decision_function or predict_proba"):
-        SlovaClassifier(LinearRegression()).fit(X, y)
+        SlovaClassifier(LinearRegression(), multiclass="ovr").fit(X, y)
     with pytest.raises(ValueError, match=r"response_method must be .* got 'logits'"):
         SlovaClassifier(response_method="logits").fit(X, y)
+    with pytest.raises(ValueError, match=r"multiclass must be 'auto', 'native' or 'ovr', got 'ovo'"):
+        SlovaClassifier(multiclass="ovo").fit(X, y)
+    with pytest.raises(ValueError, match=r"calibration must be one of exponential, .* got 'platt'"):
+        SlovaClassifier(calibration="platt").fit(X, y)
 
 
-def test_members_that_are_sure_do_not_tie():
+@pytest.mark.parametrize("calibration", ["auto", "exponential", "temperature", "beta", "isotonic", "histogram", None])
+def test_every_calibration_has_rows_that_sum_to_one(blobs, calibration):
+    X, y, _ = blobs
+    classifier = SlovaClassifier(GaussianNB(), calibration=calibration).fit(X, y)
+    np.testing.assert_allclose(classifier.predict_proba(X).sum(axis=1), 1)
+    assert log_loss(y, classifier.predict_proba(X)) < 0.5
+
+
+def test_a_threshold_bounds_the_risk_of_new_rows_and_reaches_the_coverage():
+    X, y = make_blobs(3000, centers=[(0, 0), (2, 0), (0, 2)], random_state=0)
+    classifier = SlovaClassifier(none_label=-1).fit(X[:1000], y[:1000])
+    for rows in ((), (X[1000:2000], y[1000:2000])):
+        answers = classifier.predict(X[2000:], reject=classifier.threshold(*rows, risk=0.1))
+        answered = answers != -1
+        assert 0.3 < answered.mean() < 1
+        assert (answers != y[2000:])[answered].mean() < 0.1
+        answers = classifier.predict(X[2000:], reject=classifier.threshold(*rows, coverage=0.7))
+        assert (answers != -1).mean() == pytest.approx(0.7, abs=0.05)
+    classifier.set_params(reject=classifier.threshold(coverage=0.7))
+    answers = classifier.predict(X)
+    assert classifier.score(X, y) == ((answers == y) & (answers != -1)).mean()  # a rejected row is an error
+
+
+def test_models_that_are_certain_do_not_tie():
     X, y = load_digits(return_X_y=True)
-    classifier = SlovaClassifier(LogisticRegression(C=1e3, max_iter=20_000)).fit(X[:400] / 4, y[:400])
-    probs, logits = classifier.ova_proba(100 * X[400:]), classifier.members_.logits(100 * X[400:])
-    assert ((probs == 1).sum(axis=1) > 1).any()
-    np.testing.assert_array_equal(classifier.predict(100 * X[400:]), logits.argmax(axis=1))
+    for multiclass in ("auto", "ovr"):
+        model = LogisticRegression(C=1e3, max_iter=20_000)
+        classifier = SlovaClassifier(model, multiclass=multiclass).fit(X[:400] / 4, y[:400])
+        logits = classifier.models_.logits(100 * X[400:])
+        np.testing.assert_array_equal(classifier.predict(100 * X[400:]), logits.argmax(axis=1))
 
 
 def test_without_scikit_learn_the_extra_is_named():

@@ -1,4 +1,4 @@
-"""A SlovaClassifier is calibrated, and on rows its members had not seen: out of fold, or before training on a batch."""
+"""A SlovaClassifier is calibrated on rows that its models were not fitted on: out of fold, or before partial_fit."""
 
 import numpy as np
 import pytest
@@ -18,25 +18,25 @@ small = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWar
 
 
 class Memory(ClassifierMixin, BaseEstimator):
-    """Knows the rows it was fitted on by heart and guesses all others; notes whom it was asked about."""
+    """Memorises the rows it was fitted on, guesses all others, and records which rows it was given."""
 
     asked: list = []  # noqa: RUF012  # (rows it had seen, rows it had not), over all clones
 
     def fit(self, X, y, sample_weight=None):
-        self.known_, self.classes_ = {}, np.arange(2)
-        return self.partial_fit(X, y)
+        self.known_ = {}
+        return self.partial_fit(X, y, np.unique(y))
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
+        self.classes_ = self.classes_ if classes is None else np.asarray(classes)
         self.known_ = {**getattr(self, "known_", {}), **dict(zip(X[:, 0], y, strict=True))}
         return self
 
-    def decision_function(self, X):
+    def predict_proba(self, X):
         seen = np.array([number in self.known_ for number in X[:, 0]])
         self.asked.append((int(seen.sum()), int((~seen).sum())))
-        guess = np.sin(1e4 * X[:, 0])
-        return np.array(
-            [9 * (2 * self.known_[n] - 1) if n in self.known_ else g for n, g in zip(X[:, 0], guess, strict=True)]
-        )
+        guess = self.classes_[(np.abs(1e6 * X[:, 0]) % len(self.classes_)).astype(int)]
+        top = [self.known_.get(number, other) for number, other in zip(X[:, 0], guess, strict=True)]
+        return 0.9 * (np.asarray(top)[:, None] == self.classes_) + 0.1 / len(self.classes_)
 
 
 def noise(rows=600, seed=0):
@@ -45,22 +45,23 @@ def noise(rows=600, seed=0):
 
 
 @pytest.mark.parametrize(
-    "cv", [5, ShuffleSplit(4, random_state=0), RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)]
+    "cv", [5, ShuffleSplit(10, random_state=0), RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)]
 )
-def test_no_row_is_calibrated_on_by_a_member_that_was_fitted_on_it(cv):
+@pytest.mark.parametrize("multiclass", ["auto", "ovr"])
+def test_no_row_calibrates_a_model_that_was_fitted_on_it(cv, multiclass):
     Memory.asked.clear()
     X, y = noise()
-    classifier = SlovaClassifier(Memory(), cv=cv).fit(X, y)
+    classifier = SlovaClassifier(Memory(), cv=cv, multiclass=multiclass).fit(X, y)
     assert sum(seen for seen, _ in Memory.asked) == 0
-    assert sum(unseen for _, unseen in Memory.asked) >= 3 * 200
-    assert classifier.score(X, y) == 1  # the members kept know every row,
-    assert classifier.confidence(noise(seed=1)[0]).mean() < 0.45  # and the map knows that this is no skill
+    assert sum(unseen for _, unseen in Memory.asked) >= (600 if classifier.multiclass == "auto" else 3 * 600)
+    assert classifier.score(X, y) == 1  # the models that are kept know every row,
+    assert classifier.confidence(noise(seed=1)[0]).mean() < 0.45  # but the calibration has seen no skill
 
 
 def test_splits_that_overlap_are_refused():
     X, y = noise(30)
     rows = np.arange(30)
-    with pytest.raises(ValueError, match="cv holds out 5 rows that it also trains on"):
+    with pytest.raises(ValueError, match="must not overlap, got 5 rows in both parts"):
         SlovaClassifier(cv=[(rows[:20], rows[15:])]).fit(X, y)
 
 
@@ -71,7 +72,7 @@ def test_a_batch_is_scored_before_it_is_trained_on():
     classifier = SlovaClassifier(Memory())
     for rows in np.split(np.arange(900), 3):
         classifier.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
-    assert Memory.asked == [(0, 300)] * 6  # three members, two batches after the first
+    assert Memory.asked == [(0, 300)] * 2  # the batches after the first
     assert classifier.confidence(noise(seed=1)[0]).mean() < 0.45
 
 
@@ -83,13 +84,12 @@ def top_ece(classifier, y, probs):
 @pytest.mark.parametrize(
     "base", [LogisticRegression(), RandomForestClassifier(20, random_state=0), LinearSVC(), GaussianNB()]
 )
-def test_calibration_makes_the_probabilities_honest(base):
+@pytest.mark.parametrize("multiclass", ["auto", "ovr"])
+def test_the_probabilities_are_calibrated(base, multiclass):
     X, y = make_classification(4000, 20, n_informative=8, n_classes=5, class_sep=1.2, random_state=7)
-    classifier = SlovaClassifier(base).fit(X[:1500], y[:1500])
+    classifier = SlovaClassifier(base, multiclass=multiclass).fit(X[:1500], y[:1500])
     X, y = X[1500:], y[1500:]
-    raw, calibrated = (top_ece(classifier, y, say(X)) for say in (classifier.slova_proba, classifier.predict_proba))
-    assert calibrated < 0.1
-    assert calibrated < raw / 2
+    assert top_ece(classifier, y, classifier.predict_proba(X)) < 0.06
     hits = classifier.predict(X) == y
     assert abs(classifier.confidence(X).mean() - hits.mean()) < 0.1
 
@@ -98,7 +98,7 @@ def test_calibration_makes_the_probabilities_honest(base):
 @pytest.mark.parametrize(
     "base", [LogisticRegression(tol=1e-10, max_iter=10_000), GaussianNB(), LogisticRegression(solver="newton-cholesky")]
 )
-def test_a_weight_of_w_counts_as_w_rows_in_members_and_map(base):
+def test_a_weight_of_w_counts_as_w_rows_in_models_and_calibration(base):
     X, y = make_blobs(120, centers=3, cluster_std=3.0, random_state=0)
     weight = np.random.default_rng(0).integers(0, 4, 120)
     folds = np.arange(120) % 4
@@ -107,12 +107,12 @@ def test_a_weight_of_w_counts_as_w_rows_in_members_and_map(base):
     weighted = SlovaClassifier(base, cv=splits).fit(X, y, sample_weight=weight)
     rows = SlovaClassifier(base, cv=more).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     plain = SlovaClassifier(base, cv=splits).fit(X, y)
-    np.testing.assert_allclose(weighted.slova_proba(X), rows.slova_proba(X), atol=1e-5)
+    np.testing.assert_allclose(weighted.raw_proba(X), rows.raw_proba(X), atol=1e-5)
     np.testing.assert_allclose(weighted.confidence(X), rows.confidence(X), atol=1e-4)
     assert np.abs(weighted.confidence(X) - plain.confidence(X)).max() > 0.01
 
 
-def test_the_map_of_a_prefit_model_heeds_weights():
+def test_the_calibration_of_a_prefit_model_uses_weights():
     X, y = make_blobs(600, centers=3, cluster_std=3.0, random_state=0)
     model = LogisticRegression().fit(X[:100], y[:100])
     wrong = model.predict(X[100:]) != y[100:]
@@ -130,8 +130,12 @@ def test_a_class_that_a_fold_lacks_is_improbable_there_but_not_impossible():
     classifier = SlovaClassifier(GaussianNB(var_smoothing=0.1), cv=4).fit(X, y)
     assert list(classifier.classes_) == [0, 1, 2]
     assert np.isfinite(classifier.decision_function(X)).all()
-    lacking = SlovaClassifier().fit(X, y, sample_weight=(y < 2).astype(float))
-    np.testing.assert_allclose(lacking.ova_proba(X)[:, 2], 0.5 / (40 + 1))  # 40 rows, none of that class
+    weight = (y < 2).astype(float)
+    members = SlovaClassifier(multiclass="ovr").fit(X, y, sample_weight=weight).models_
+    np.testing.assert_allclose(members.logits(X)[:, 2], np.log(0.5 / 40.5))  # 40 rows, none of that class
+    one = SlovaClassifier(GaussianNB()).fit(X, y, sample_weight=weight).models_
+    np.testing.assert_allclose(one.outputs(X)[:, 2], 0.5 / 41)
+    np.testing.assert_allclose(one.outputs(X).sum(axis=1), 1)
 
 
 @pytest.mark.filterwarnings("ignore:.*a calibration map needs")
@@ -139,9 +143,9 @@ def test_too_few_rows_are_said_to_be_too_few():
     X = make_blobs(9, centers=3, random_state=0)[0]
     with pytest.warns(SmallValidationWarning, match="the smallest class has 1 rows for 4 folds"):
         SlovaClassifier().fit(X, np.repeat([0, 1, 2], [4, 4, 1]))
-    with pytest.warns(SmallValidationWarning, match="not calibrated"):
+    with pytest.warns(SmallValidationWarning, match="no rows are left for calibration"):
         classifier = SlovaClassifier().fit(X[:3], [0, 1, 2])
-    np.testing.assert_allclose(classifier.confidence(X), classifier.slova_proba(X).max(axis=1))
+    np.testing.assert_allclose(classifier.confidence(X), classifier.raw_proba(X).max(axis=1))
 
 
 @pytest.fixture(scope="module")
@@ -153,26 +157,26 @@ def digits():
 
 @small
 @pytest.mark.parametrize("base", [{"alpha": 0.01, "average": True}, {}], ids=["steady", "erratic"])
-def test_a_stream_learns_to_tell_digits_and_how_sure_it_is(digits, base):
+def test_a_stream_learns_digits_and_its_own_confidence(digits, base):
     X, y = digits
     stream = SlovaClassifier(SGDClassifier(loss="log_loss", random_state=0, **base))
     for rows in np.split(np.arange(1200), 12):
         stream.partial_fit(X[rows], y[rows], classes=np.unique(y))
     X, y = X[1200:], y[1200:]
     assert stream.score(X, y) > 0.9
-    assert top_ece(stream, y, stream.predict_proba(X)) < min(0.1, 0.8 * top_ece(stream, y, stream.slova_proba(X)))
+    assert top_ece(stream, y, stream.predict_proba(X)) < min(0.1, top_ece(stream, y, stream.raw_proba(X)))
 
 
 @small
-def test_early_batches_count_less_in_the_map_of_a_stream(digits):
+def test_early_batches_count_less_in_the_calibration_of_a_stream(digits):
     X, y = digits
     stream = SlovaClassifier(GaussianNB(), none_label="digit 9")
     for rows in np.split(np.arange(1200), 4):
         stream.partial_fit(X[rows], y[rows], classes=np.unique(y)[:9])
-    assert stream.evidence_.rows == 900
-    assert stream.evidence_.top.count.sum() == pytest.approx(300 * (1 / 3 + 2 / 3 + 1))
+    assert stream.stream_.rows == 900
+    assert stream.stream_.top.count.sum() == pytest.approx(300 * (1 / 3 + 2 / 3 + 1))
     none = [(y[rows] == "digit 9").sum() for rows in np.split(np.arange(300, 1200), 3)]
-    assert stream.evidence_.none.hits.sum() == pytest.approx(none @ np.array([1, 2, 3]) / 3)
+    assert stream.stream_.none.hits.sum() == pytest.approx(none @ np.array([1, 2, 3]) / 3)
     assert stream.scorer_.none_is_calibrated
 
 
@@ -180,10 +184,10 @@ def test_early_batches_count_less_in_the_map_of_a_stream(digits):
 def test_a_stream_goes_on_where_a_fit_left_off(digits):
     X, y = digits
     classifier = SlovaClassifier(SGDClassifier(loss="log_loss", random_state=0)).fit(X[:600], y[:600])
-    before = classifier.evidence_.rows, classifier.ova_proba(X[900:])
+    before = classifier.stream_.rows, classifier.raw_proba(X[900:])
     classifier.partial_fit(X[600:900], y[600:900])
-    assert (before[0], classifier.evidence_.rows) == (600, 900)
-    assert np.abs(classifier.ova_proba(X[900:]) - before[1]).max() > 0.01
+    assert (before[0], classifier.stream_.rows) == (600, 900)
+    assert np.abs(classifier.raw_proba(X[900:]) - before[1]).max() > 0.01
     assert classifier.score(X[900:], y[900:]) > 0.9
 
 
@@ -196,5 +200,5 @@ def test_partial_fit_is_there_only_if_the_base_has_it_and_knows_its_classes(digi
         SlovaClassifier(GaussianNB()).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"labels .*digit 9.* not among the classes"):
         SlovaClassifier(GaussianNB()).partial_fit(X, y, classes=np.unique(y)[:9])
-    with pytest.raises(ValueError, match="none_label='digit 0' is one of the classes"):
+    with pytest.raises(ValueError, match="none_label='digit 0' must not be one of the classes"):
         SlovaClassifier(GaussianNB(), none_label="digit 0").partial_fit(X, y, classes=np.unique(y))

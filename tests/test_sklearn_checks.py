@@ -6,12 +6,14 @@ import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,14 +24,14 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 
 from slova.sklearn import SlovaClassifier
 
-# The checks fit on 10 to 100 rows, too few for a good calibration map, which the warning rightly says.
+# The checks fit on 10 to 100 rows, too few for a good calibration, hence the warning.
 pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
-# log-odds from a decision function; only predict_proba, and partial_fit; only a decision function, which is no log-odds
-BASES = [None, GaussianNB(), RidgeClassifier()]
+# probabilities; probabilities and partial_fit; a decision function without probabilities; one model per class
+BASES = [{}, {"estimator": GaussianNB()}, {"estimator": RidgeClassifier()}, {"multiclass": "ovr"}]
 
 
-@parametrize_with_checks([SlovaClassifier(base) for base in BASES])
+@parametrize_with_checks([SlovaClassifier(**options) for options in BASES])
 def test_every_check_of_scikit_learn_passes(estimator, check):
     check(estimator)
 
@@ -69,10 +71,10 @@ def test_it_stands_at_the_end_of_a_pipeline_or_around_one(iris):
 
 def test_a_grid_search_reaches_the_base_and_the_threshold(iris):
     X, y = iris
-    grid = {"estimator__C": [1e-4, 1.0], "reject_threshold": [0.0, 1.0]}
+    grid = {"estimator__C": [1e-4, 1.0], "reject": [0.0, 1.0]}
     search = GridSearchCV(SlovaClassifier(LogisticRegression(), none_label="?"), grid, cv=3)
     search.fit(X, y, sample_weight=np.ones(len(y)))
-    assert search.best_params_ == {"estimator__C": 1.0, "reject_threshold": 0.0}
+    assert search.best_params_ == {"estimator__C": 1.0, "reject": 0.0}
 
 
 def test_cross_validation_gives_probabilities_of_all_rows(iris):
@@ -93,14 +95,14 @@ def test_a_frozen_model_survives_cloning(iris):
 @pytest.mark.parametrize("base", [LogisticRegression(), GaussianNB(), SGDClassifier(random_state=0)])
 def test_a_pickled_classifier_says_the_same(iris, base, tmp_path):
     X, y = iris
-    classifier = SlovaClassifier(base, none_label="?", reject_threshold=0.9).fit(X, y)
+    classifier = SlovaClassifier(base, none_label="?", reject=0.9).fit(X, y)
     joblib.dump(classifier, tmp_path / "classifier.joblib")
     for copy in (pickle.loads(pickle.dumps(classifier)), joblib.load(tmp_path / "classifier.joblib")):
         np.testing.assert_array_equal(copy.predict(X), classifier.predict(X))
         np.testing.assert_array_equal(copy.none_proba(X), classifier.none_proba(X))
 
 
-def test_members_fitted_in_parallel_are_the_same(iris):
+def test_models_fitted_in_parallel_are_the_same(iris):
     X, y = iris
     with joblib.parallel_backend("threading"):
         parallel = SlovaClassifier(n_jobs=2).fit(X, y)
@@ -118,3 +120,48 @@ def test_weights_are_refused_for_a_base_that_has_no_use_for_them(iris):
     X, y = iris
     with pytest.raises(TypeError, match=r"KNeighborsClassifier\.fit does not take it"):
         SlovaClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_the_weights_of_a_pipeline_go_to_its_last_step(iris):
+    X, y = iris
+    weight = np.where(y == "setosa", 5.0, 1.0)
+    around = SlovaClassifier(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, y, sample_weight=weight)
+    plain = SlovaClassifier().fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(around.predict_proba(X), plain.predict_proba(X), atol=0.02)
+    with pytest.raises(TypeError, match=r"Pipeline\.fit does not take it"):
+        SlovaClassifier(make_pipeline(KNeighborsClassifier())).fit(X, y, sample_weight=weight)
+
+
+class Grouped(GroupKFold):
+    """Records the groups that it gets."""
+
+    def split(self, X, y=None, groups=None):
+        self.groups = groups
+        return super().split(X, y, groups)
+
+
+def test_groups_go_to_the_splitter_with_and_without_metadata_routing(iris):
+    X, y = iris
+    groups = np.arange(len(y)) % 7
+    SlovaClassifier(cv=(splitter := Grouped(3))).fit(X, y, groups=groups)
+    np.testing.assert_array_equal(splitter.groups, groups)
+    with config_context(enable_metadata_routing=True):
+        base = LogisticRegression().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        weight = np.where(y == "setosa", 5.0, 1.0)
+        model = SlovaClassifier(base, cv=(splitter := Grouped(3)))
+        routed = model.fit(X, y, groups=groups, sample_weight=weight).predict_proba(X)
+        np.testing.assert_array_equal(splitter.groups, groups)
+        pipeline = make_pipeline(scaler, model.set_fit_request(sample_weight=True, groups=True))
+        pipeline.fit(X, y, groups=groups, sample_weight=weight)
+        with pytest.raises(UnsetMetadataPassedError):
+            SlovaClassifier(LogisticRegression()).fit(X, y, sample_weight=weight)
+    legacy = SlovaClassifier(cv=Grouped(3)).fit(X, y, groups=groups, sample_weight=weight)
+    np.testing.assert_allclose(legacy.predict_proba(X), routed)
+
+
+def test_parameters_of_fit_reach_the_estimator(iris):
+    X, y = iris
+    started = SlovaClassifier(SGDClassifier(max_iter=1, tol=None, random_state=0)).fit(X, y, coef_init=np.ones((3, 4)))
+    plain = SlovaClassifier(SGDClassifier(max_iter=1, tol=None, random_state=0)).fit(X, y)
+    assert not np.allclose(started.models_.model.coef_, plain.models_.model.coef_)

@@ -36,6 +36,7 @@ class Bounds(NamedTuple):
     tolerance: float
     rounding: float
     probability: float = 0.0
+    softmax: bool = False  # the logit is the logarithm of that probability, and not its log-odds
 
     @classmethod
     def of(cls, *, half: bool, tolerance: float | None) -> Bounds:
@@ -95,7 +96,8 @@ def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign:
     """The outputs of the scorer for perturbed logits and perturbed log-probabilities before calibration."""
     if sign:
         share = sign * bounds.rounding
-        logits = _perturbed_probs(logits, sign * bounds.probability) if bounds.probability else logits
+        step = sign * bounds.probability
+        logits = _perturbed_probs(logits, step, softmax=bounds.softmax) if bounds.probability else logits
         calibrator = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
         scorer, logits = replace(scorer, calibrator=calibrator), _perturbed(logits, share, 1.0)
     answers = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
@@ -126,14 +128,14 @@ def _perturbed(values: Array, share: float, least: float) -> Array:
     return ops.put(values - step, index, top + ops.take(step, index))
 
 
-def _perturbed_probs(logits: Array, step: float) -> Array:
-    """The same for probabilities sigmoid(f), perturbed by a step and clipped as in `slova.sklearn.members`."""
+def _perturbed_probs(logits: Array, step: float, *, softmax: bool) -> Array:
+    """The same for probabilities: sigmoid(f), or those of softmax, whose logarithms are the logits."""
     logits, ops = floating(logits, "logits")
-    probs = ops.exp(-ops.softplus(-logits))
+    probs = ops.exp(logits if softmax else -ops.softplus(-logits))
     index = ops.top(logits)[1]
     perturbed = ops.put(probs - step, index, ops.take(probs, index) + step)
     perturbed = ops.clip(perturbed, EPSILON, 1 - EPSILON)
-    return ops.log(perturbed) - ops.log1p(-perturbed)
+    return ops.log(perturbed) - (0.0 if softmax else ops.log1p(-perturbed))
 
 
 class _Agreement(NamedTuple):

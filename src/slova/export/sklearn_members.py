@@ -18,7 +18,7 @@ from slova.export.onnx_operators import OPSET
 from slova.export.onnx_session import Session
 from slova.export.sklearn_model import unfrozen
 from slova.export.torch_program import quiet
-from slova.sklearn.members import Columns, Constant, Members
+from slova.sklearn.models import Constant, Members, Multiclass
 
 __all__ = ["converted"]
 
@@ -26,7 +26,7 @@ SCORES = "member_scores"
 OPSETS = {"": OPSET, "ai.onnx.ml": 3}
 
 
-def converted(members: Members | Columns, log_odds: nn.Module, table: Tensor, job: Job) -> Exported:
+def converted(members: Members | Multiclass, log_odds: nn.Module, table: Tensor, job: Job) -> Exported:
     """The graph of the members, followed by `log_odds`, head, calibrator and threshold."""
     scores = torch.rand(len(table), job.scorer.classes)
     tail = onnx.load_from_string(exported_network(log_odds, ((scores,), {}), ["scores"], job).content)
@@ -36,11 +36,11 @@ def converted(members: Members | Columns, log_odds: nn.Module, table: Tensor, jo
     return Exported(content, Session(content))
 
 
-def _joined(members: Members | Columns, table: Tensor) -> ModelProto:
+def _joined(members: Members | Multiclass, table: Tensor) -> ModelProto:
     """A graph from X to one column of scores per class."""
-    raw, rows = members.answer.method == "decision_function", table[:1].numpy()
-    if isinstance(members, Columns):
-        graphs = [_columns(_graph(unfrozen(members.model), rows, raw), pair=raw and members.classes == 2)]
+    raw, rows = members.response.method == "decision_function", table[:1].numpy()
+    if isinstance(members, Multiclass):
+        graphs = [_columns(_graph(unfrozen(members.model), rows, raw), pair=raw and len(members.classes) == 2)]
     else:
         graphs = [_last_column(_member(model, rows, raw)) for model in members.models]
     graphs = [compose.add_prefix_graph(graph, f"member_{k}/", rename_inputs=False) for k, graph in enumerate(graphs)]

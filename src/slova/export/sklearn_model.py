@@ -9,6 +9,7 @@ Converted probabilities are float32, which near one resolves 1 - p to 1e-7 only;
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +26,27 @@ from slova.export.job import Job, check_and_write
 from slova.export.network import exported_network
 from slova.export.parity import Bounds, Parity
 from slova.sklearn import SlovaClassifier
-from slova.sklearn.members import Columns, Constant, Members
+from slova.sklearn.models import Constant, Members, Multiclass, Response
 
-__all__ = ["Linear", "LogOdds", "export_sklearn", "unfrozen"]
+__all__ = ["Linear", "ToLogits", "export_sklearn", "unfrozen"]
 
 
 def export_sklearn(model: SlovaClassifier, path: str | Path, X: Any, *, tolerance: float | None) -> Parity:
     """See `SlovaClassifier.export`. Without X, normally distributed rows are compared."""
     check_is_fitted(model, "scorer_")
-    job = Job(Path(path), model.scorer_, [str(name) for name in model.classes_], float(model.reject_threshold or 0.0))
+    job = Job(Path(path), model.scorer_, [str(name) for name in model.classes_], float(model.reject or 0.0))
     X = np.random.default_rng(0).normal(size=(ROWS, model.n_features_in_)) if X is None else X
     table = _numbers(X)
-    logits = torch.as_tensor(model.members_.logits(X))
-    rounding = 2.0**-22 if model.members_.answer.method == "predict_proba" else 0.0
-    bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding)
+    logits = torch.as_tensor(model.models_.logits(X))
+    rounding = 2.0**-22 if model.models_.response.method == "predict_proba" else 0.0
+    softmax = model.models_.response.head == "softmax"
+    bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding, softmax=softmax)
     batches = [slice(first, first + BATCH) for first in range(0, len(table), BATCH)]
     stream = (({"X": table[rows]}, logits[rows]) for rows in batches)
-    return check_and_write(_exported(model.members_, table[:BATCH], job), stream, job, bounds)
+    return check_and_write(_exported(model.models_, table[:BATCH], job), stream, job, bounds)
 
 
-def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
+def _exported(members: Members | Multiclass, table: Tensor, job: Job) -> Any:
     linear = _linear(members, table.shape[1])
     if linear is not None:
         return exported_network(linear, ((table,), {}), ["X"], job)
@@ -56,7 +58,12 @@ def _exported(members: Members | Columns, table: Tensor, job: Job) -> Any:
         raise ImportError(
             f"exporting these members needs {error.name}: pip install onnx onnxruntime skl2onnx"
         ) from error
-    return converted(members, LogOdds.of(members, table.numpy()), table, job)
+    return converted(
+        members,
+        ToLogits(members.response, len(members.models if isinstance(members, Members) else members.classes)),
+        table,
+        job,
+    )
 
 
 class Linear(nn.Module):
@@ -74,37 +81,34 @@ class Linear(nn.Module):
         return (X.double() @ self.coefficients.T + self.intercepts).float()
 
 
-class LogOdds(nn.Module):
-    """The scores of converted members (N, K) as logits: decision functions as they are, probabilities as log-odds,
-    clipped to [epsilon, 1 - epsilon] as in `slova.sklearn.members`."""
+class ToLogits(nn.Module):
+    """Outputs (N, K) of converted models as logits; one column f of two classes comes as (-f, f). See
+    `slova.sklearn.models.Response`."""
 
-    def __init__(self, epsilon: float | None) -> None:
+    def __init__(self, response: Response, classes: int) -> None:
         super().__init__()
-        self.epsilon = epsilon
+        self.response, self.classes = response, classes
 
-    @classmethod
-    def of(cls, members: Members | Columns, rows: np.ndarray) -> LogOdds:
-        if members.answer.method == "decision_function":
-            return cls(None)
-        model = members.model if isinstance(members, Columns) else _trained(members)[0]
-        return cls(float(np.finfo(np.asarray(model.predict_proba(rows[:1])).dtype).eps))
-
-    def forward(self, scores: Tensor) -> Tensor:
-        if self.epsilon is not None:
-            probs = scores.double().clip(self.epsilon, 1 - self.epsilon)
-            scores = torch.log(probs) - torch.log1p(-probs)
-        return scores.float()
+    def forward(self, outputs: Tensor) -> Tensor:
+        outputs, smoothing = outputs.double(), self.response.smoothing  # a graph drops additions of less than 1e-8
+        if self.response.method == "predict_proba":
+            outputs = outputs.clip(0, 1)  # float32 may exceed them
+            log_probs = torch.log(outputs + smoothing)
+            own = self.response.head == "slova"
+            rest = torch.log1p(smoothing - outputs) if own else math.log1p(self.classes * smoothing)
+            return (log_probs - rest).float()
+        return (outputs / 2 if self.response.head == "softmax" and self.classes == 2 else outputs).float()
 
 
-def _linear(members: Members | Columns, features: int) -> Linear | None:
-    """The members as one linear layer, None if they are not linear."""
-    models = [unfrozen(members.model)] if isinstance(members, Columns) else members.models
-    if members.answer.method != "decision_function" or not all(_is_linear(model) for model in models):
+def _linear(members: Members | Multiclass, features: int) -> Linear | None:
+    """The members as one linear layer, if that is what they are."""
+    models = [unfrozen(members.model)] if isinstance(members, Multiclass) else members.models
+    if members.response.method != "decision_function" or not all(_is_linear(model) for model in models):
         return None
     parts = [_coefficients(model, features) for model in models]
     coefficients, intercepts = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if isinstance(members, Columns) and len(coefficients) == 1:
-        coefficients, intercepts = np.vstack([-coefficients, coefficients]), np.append(-intercepts, intercepts)
+    if isinstance(members, Multiclass) and len(coefficients) == 1:
+        coefficients, intercepts = np.vstack([-coefficients, coefficients]) / 2, np.append(-intercepts, intercepts) / 2
     return Linear(coefficients, intercepts)
 
 
@@ -123,10 +127,6 @@ def _coefficients(model: Any, features: int) -> tuple[np.ndarray, np.ndarray]:
 def unfrozen(model: Any) -> Any:
     """The estimator inside a FrozenEstimator."""
     return unfrozen(model.estimator) if isinstance(model, FrozenEstimator) else model
-
-
-def _trained(members: Members) -> list[Any]:
-    return [model for model in members.models if not isinstance(model, Constant)]
 
 
 def _numbers(X: Any) -> Tensor:

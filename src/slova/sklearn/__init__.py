@@ -1,11 +1,12 @@
-"""SLOVA for scikit-learn: `SlovaClassifier(estimator)` says a label, how sure it is of it, and "none of these".
+"""SLOVA for scikit-learn: a calibrated classifier that can reject inputs, around any scikit-learn classifier.
 
-    classifier = SlovaClassifier(LogisticRegression(), reject_threshold=0.8, none_label="unknown").fit(X, y)
-    classifier.predict(X)          # labels, and "unknown" where the confidence is below 0.8
-    classifier.confidence(X)       # calibrated P(the label is right)
-    classifier.none_proba(X)       # P(none of the classes)
+    classifier = SlovaClassifier(RandomForestClassifier(), none_label="unknown").fit(X, y)
+    classifier.predict_proba(X)                                  # calibrated probabilities (N, K)
+    classifier.confidence(X)                                     # calibrated P(the predicted class is correct)
+    classifier.predict(X, reject=classifier.threshold(risk=0.05))     # "unknown" where the confidence is too low
 
-numpy in, numpy out; X may be whatever the estimator takes: arrays, sparse matrices, data frames.
+Inputs and outputs are numpy arrays; X can be anything that the estimator accepts, such as sparse matrices and data
+frames.
 """
 
 try:

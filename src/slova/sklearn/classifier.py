@@ -1,8 +1,9 @@
-"""The scikit-learn estimator: what a user calls, in the order in which it happens."""
+"""The scikit-learn estimator."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,23 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import assert_all_finite, column_or_1d, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slova.heads import OVA
+from slova.metrics import Selection
 from slova.scorer import Prediction
-from slova.sklearn.contract import answerable, checked_weight, classes_of, completed, encoded
-from slova.sklearn.held_out import Evidence, Held, fit_scorer, held_out, splits
-from slova.sklearn.members import Columns, Labels, Logits, Weight, fit_members, start_members
+from slova.sklearn.calibration import OutOfFold, StreamCounts, choose_smoothing, fit_scorer, out_of_fold, splits
+from slova.sklearn.labels import check_labels, classes_of, complete_rows, encode, possible_labels
+from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
+from slova.sklearn.models import Floats, Labels, Weight, fit_members, fit_multiclass, read_multiclass, start
+from slova.thresholds import threshold_for
 
 if TYPE_CHECKING:
     from slova.export.parity import Parity
 
 __all__ = ["SlovaClassifier"]
-
-Probs = NDArray[np.float64]
 
 
 def _can_stream(classifier: SlovaClassifier) -> bool:
@@ -35,19 +36,22 @@ def _can_stream(classifier: SlovaClassifier) -> bool:
 
 
 class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One binary model per class, read as "this class and no other" and calibrated on rows its models had not seen.
+    """A classifier whose probabilities are calibrated on rows that its models were not fitted on.
 
-    `estimator`: cloned once per class, for two classes too: one model cannot tell "none" from "several". None is a
-        logistic regression. Or a fitted model of K columns: in a `FrozenEstimator`, or, not to clone, with cv="prefit".
-    `cv`: a number of folds, a splitter, or splits. Rows are scored out of fold to fit the calibration map; the members
-        kept are fitted on all rows, so that prediction costs K models and not K times the folds. With a fitted model
-        nothing is split: the rows given to `fit` calibrate it, and it must not have seen them.
-    `response_method`: "auto", "decision_function" or "predict_proba"; `slova.sklearn.members` says what "auto" takes.
-    `reject_threshold`: the confidence below which `predict` gives `none_label`; None never rejects.
-    `none_label`: of the kind of the labels, and none of the classes. Training rows that have it belong to no class:
-        every member learns to refuse them, and P(none) is calibrated on them.
+    `estimator`: a classifier; None is a logistic regression. A fitted model is used as it is in a `FrozenEstimator`, or
+        with cv="prefit": the rows given to `fit` only calibrate it, and it must not have been fitted on them.
+    `cv`: a number of folds, a splitter, or an iterable of splits. Rows are scored out of fold to fit the calibration;
+        the models that are kept are fitted on all rows.
+    `multiclass`: "native" fits one model of all classes. "ovr" fits one binary model per class, whose P(none) ranks
+        unknown inputs. "auto" is "native", but "ovr" if y contains `none_label` or the estimator is binary: one
+        multi-class model cannot learn to reject. Two classes always have one model, unless y contains `none_label`.
+    `response_method`: "auto", "decision_function" or "predict_proba"; see `slova.sklearn.models` for "auto".
+    `calibration`: "auto", "exponential", "temperature", "beta", "isotonic", "histogram", a fit function, or None.
+    `reject`: the confidence below which `predict` returns `none_label`; None never rejects. See `threshold`.
+    `none_label`: a label of the type of the others. Training rows that have it belong to no class: the models learn to
+        reject them, and P(none) is calibrated on them.
 
-    After fitting: `classes_`, `members_` (.logits are one-vs-rest log-odds), `scorer_` (a `slova.scorer.Scorer`).
+    After fitting: `classes_`, `models_` (`slova.sklearn.models`), and `scorer_` (`slova.Scorer`).
     """
 
     def __init__(
@@ -55,99 +59,155 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         *,
         cv: Any = 5,
+        multiclass: str = "auto",
         response_method: str = "auto",
-        reject_threshold: float | None = None,
+        calibration: Any = "auto",
+        reject: float | None = None,
         none_label: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
+        self.multiclass = multiclass
         self.response_method = response_method
-        self.reject_threshold = reject_threshold
+        self.calibration = calibration
+        self.reject = reject
         self.none_label = none_label
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the members and calibrate them; a row of weight w counts as w rows in both."""
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None, **fit_params: Any
+    ) -> Self:
+        """Fit the models and calibrate them.
+
+        A row of weight w counts as w rows in both; the weights of a pipeline go to its last step. `groups` go to the
+        splitter `cv`, and `fit_params` to the estimator. If metadata routing is enabled, all of them are routed.
+        """
         if self._is_prefit:
             check_is_fitted(self.estimator)
-        X, names, weight = self._checked(X, y, sample_weight, reset=True)
+        X, names = self._validate(X, y, reset=True)
         self.classes_ = np.asarray(self.estimator.classes_) if self._is_prefit else classes_of(names, self.none_label)
-        labels = self._labels(names)
-        held = self._prefit(X, labels, weight) if self._is_prefit else self._fitted(X, labels, weight)
-        self.scorer_ = fit_scorer(held, rescale=not self.members_.answer.log_odds)
-        streams = len(held.labels) and _can_stream(self)
-        self.evidence_ = Evidence.of(self.scorer_.raw(held.logits), held.labels) if streams else None
+        labels, weight = self._encode(names), check_weight(sample_weight, X)
+        if self._is_prefit:
+            self.models_: Any = read_multiclass(self.estimator, X, classes=self.classes_, method=self.response_method)
+            rows: OutOfFold | None = OutOfFold.of(self.models_.outputs(X), labels, weight)
+        else:
+            params = fit_and_split_params(self, self._base, weight, groups, fit_params)
+            rows = self._fit_models(X, labels, weight, params)
+        if rows is not None:
+            self.models_ = replace(self.models_, response=choose_smoothing(rows, self.models_.response))
+        self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration)
+        self.stream_ = self._counts(rows) if rows is not None and _can_stream(self) else None
         return self
 
     @available_if(_can_stream)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Score a batch, then train on it: such scores are honest; they calibrate, together with the earlier ones.
+        """Score a batch, then train on it. The scores calibrate, together with those of earlier batches.
 
-        The first batch finds no members to score it, so calibration begins with the second. Weights count in the
-        members; in the calibration of a stream a row counts once, or not at all if its weight is 0.
+        The calibration starts with the second batch. It is the exponential one, and a row counts once in it unless its
+        weight is 0; sample weights are used by the models. Without `none_label` there is one multi-class model.
         """
         _check_partial_fit_first_call(self, classes)
-        first = not hasattr(self, "members_")
-        X, names, weight = self._checked(X, y, sample_weight, reset=first)
-        labels = self._labels(names)
+        first = not hasattr(self, "models_")
+        X, names = self._validate(X, y, reset=first)
+        labels, weight = self._encode(names), check_weight(sample_weight, X)
+        params, known = weight_params(self._base, weight), self.classes_
         if first:
-            self.members_: Any = start_members(self._base, X, labels, weight, **self._options)
-            self.scorer_, self.evidence_ = fit_scorer(Held.nothing(len(self.classes_)), rescale=False), None
+            options = {"classes": known, "method": self.response_method, "n_jobs": self.n_jobs}
+            native = self._is_native(has_none=self.none_label is not None)
+            self.models_ = start(native, self._base, X, labels, params, **options)
+            self.scorer_ = fit_scorer(None, self.models_.response, len(known), None)
+            self.stream_ = None
             return self
-        self._learn(Held.of(self.members_.logits(X), labels, weight))
-        self.members_ = self.members_.updated(self._base, X, labels, weight, self.n_jobs)
+        counts = self._counts(OutOfFold.of(self.models_.outputs(X), labels, weight))
+        self.stream_ = counts if self.stream_ is None else self.stream_.update(counts)
+        self.scorer_ = self.stream_.calibrate(self.scorer_)
+        self.models_ = self.models_.update(self._base, X, labels, known, params, self.n_jobs)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class, or `none_label` where the confidence is below `reject_threshold`."""
-        label = self._prediction(X, 0.0 if self.reject_threshold is None else self.reject_threshold).label
-        return np.asarray(answerable(self.classes_, self.none_label, self.reject_threshold)[label])
+    def predict(self, X: Any, *, reject: float | None = None) -> NDArray[Any]:
+        """The most probable class, or `none_label` where the confidence is below `reject` (by default that of the
+        constructor)."""
+        reject = self.reject if reject is None else reject
+        check_is_fitted(self, "scorer_")
+        labels = possible_labels(self.classes_, self.none_label, reject)
+        return np.asarray(labels[self._prediction(X, reject or 0.0).label])
 
-    def predict_proba(self, X: Any) -> Probs:
-        """The completed distribution (N, K): the confidence for the top class, the rest for the others, in their order.
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities (N, K) of the classes, given that the input belongs to one of them.
 
-        Rows sum to one, as scikit-learn demands, so a confidence below 1/K shows as 1/K: reject by `confidence`.
+        Rows sum to one. The top class has its confidence, or 1/K if that is larger: reject by `confidence`.
         """
         logits = self._logits(X)
-        return completed(self.scorer_(logits).log_probs, logits.argmax(axis=1, keepdims=True))
+        log_probs, log_none = self.scorer_(logits)
+        if self.scorer_.none_is_calibrated:
+            log_probs = np.minimum(log_probs - np.log1p(-np.minimum(np.exp(log_none), 0.999999))[:, None], 0.0)
+        return complete_rows(log_probs, logits.argmax(axis=1, keepdims=True))
 
-    def decision_function(self, X: Any) -> Probs:
-        """log predict_proba (N, K), for two classes the log-odds of the second (N,); finite, as below the machine's
-        epsilon a probability counts as that."""
+    def predict_proba_with_none(self, X: Any) -> Floats:
+        """Probabilities (N, K + 1) of the classes and, in the last column, of none of them; rows sum to one."""
+        return np.hstack([(1 - (none := self.none_proba(X)[:, None])) * self.predict_proba(X), none])
+
+    def decision_function(self, X: Any) -> Floats:
+        """log predict_proba (N, K), for two classes the log-odds of the second (N,). Probabilities below the machine
+        epsilon count as that, so that values are finite."""
         log_probs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).eps))
         return np.asarray(log_probs[:, 1] - log_probs[:, 0] if len(self.classes_) == 2 else log_probs)
 
-    def ova_proba(self, X: Any) -> Probs:
-        """Raw one-vs-rest probabilities (N, K): each member by itself; a row sums to anything."""
-        logits = self._logits(X)
-        return np.asarray(np.exp(replace(self.scorer_, head=OVA).raw(logits).log_probs))
+    def raw_proba(self, X: Any) -> Floats:
+        """Probabilities (N, K) before calibration; of one-vs-rest models P(this class and no other)."""
+        return np.asarray(np.exp(self.scorer_.raw(self._logits(X)).log_probs))
 
-    def slova_proba(self, X: Any) -> Probs:
-        """Raw P(this class and no other) (N, K), not calibrated; what a row lacks to one is "none" and "several"."""
-        logits = self._logits(X)
-        return np.asarray(np.exp(self.scorer_.raw(logits).log_probs))
-
-    def confidence(self, X: Any) -> Probs:
-        """The calibrated probability (N,) that the most probable class is right."""
+    def confidence(self, X: Any) -> Floats:
+        """The calibrated probability (N,) that the most probable class is correct."""
         return np.asarray(self._prediction(X).confidence)
 
-    def none_proba(self, X: Any) -> Probs:
-        """P(none of the classes) (N,); calibrated where rows labelled `none_label` were there to fit it."""
+    def none_proba(self, X: Any) -> Floats:
+        """P(none of the classes) (N,), calibrated if y had rows labelled `none_label`.
+
+        Otherwise it is that of the one-vs-rest models, or 0: one multi-class model has no evidence of it.
+        """
         return np.asarray(self._prediction(X).none)
 
-    def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Parity:
-        """Members, head, map and threshold as one .onnx file (.pt2 too for linear members) from X to label, confidence,
-        none, several and log_probs; labels are places in `classes_`, and -1.
+    def threshold(
+        self, X: Any = None, y: Any = None, *, risk: float | None = None, coverage: float | None = None,
+        delta: float | None = 0.05,
+    ) -> float:  # fmt: skip
+        """The value of `reject` for a risk or a coverage, see `slova.thresholds.threshold_for`.
 
-        It is compared with this classifier on X, or on random rows, and written only if every answer is within
-        `tolerance` (`slova.export.Parity`, which is given back). Linear members need torch, others skl2onnx, too.
+        The guarantee holds for rows (X, y) that were not used in `fit`. Without them, the out-of-fold rows of `fit` are
+        used, and it is approximate.
+        """
+        check_is_fitted(self, "scorer_")
+        validation = self.scorer_.validation
+        if X is not None:
+            prediction = self._prediction(X)
+            correct = prediction.label == self._encode(check_labels(y))
+            validation = Selection.histogram(np.asarray(prediction.confidence, np.float64), correct)
+        if validation is None:
+            raise ValueError("threshold requires X and y after partial_fit, because no row of fit is left")
+        return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy of `predict`, in which a rejected row is an error unless its label is `none_label`."""
+        return float(super().score(X, y, sample_weight))
+
+    def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Parity:
+        """Write models, head, calibration and threshold as one .onnx file (.pt2 too for linear models).
+
+        The graph maps X to label, confidence, none, several and log_probs; labels are indices of `classes_`, and -1. It
+        is compared with this classifier on X, or on random rows, and written only if all outputs are within `tolerance`
+        (the returned `slova.export.Parity`). Linear models need torch, others skl2onnx as well.
         """
         from slova.export.sklearn_model import export_sklearn
 
         return export_sklearn(self, path, X, tolerance=tolerance)
+
+    def get_metadata_routing(self) -> Any:
+        """The metadata that `fit` uses itself and passes on to the estimator and the splitter."""
+        return router(self, self._base, self.cv)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,40 +223,38 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _is_prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"classes": len(self.classes_), "method": self.response_method, "n_jobs": self.n_jobs}
+    def _is_native(self, *, has_none: bool) -> bool:
+        """Whether there is one model of all classes rather than one per class."""
+        if self.multiclass not in ("auto", "native", "ovr"):
+            raise ValueError(f"multiclass must be 'auto', 'native' or 'ovr', got {self.multiclass!r}")
+        if self.multiclass != "auto":
+            return self.multiclass == "native" or (len(self.classes_) == 2 and not has_none)
+        return not has_none and (len(self.classes_) == 2 or get_tags(self._base).classifier_tags.multi_class)
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, NDArray[Any], Weight]:
-        """X as it is, for the estimator to judge, and y and the weights as arrays of as many rows."""
+    def _validate(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        """X unchanged, for the estimator to validate, and y as an array."""
         validate_data(self, X, y, reset=reset, skip_check_array=True)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        X, names = indexable(X, column_or_1d(y, warn=True))
-        return X, names, checked_weight(sample_weight, X, None if self._is_prefit else self._base)
+        return tuple(indexable(X, check_labels(y)))
 
-    def _labels(self, names: NDArray[Any]) -> Labels:
-        answerable(self.classes_, self.none_label, self.reject_threshold)
-        return encoded(names, self.classes_, self.none_label)
+    def _encode(self, names: NDArray[Any]) -> Labels:
+        possible_labels(self.classes_, self.none_label, self.reject)
+        return encode(names, self.classes_, self.none_label)
 
-    def _prefit(self, X: Any, labels: Labels, weight: Weight) -> Held:
-        self.members_ = Columns.of(self.estimator, X, len(self.classes_), self.response_method)
-        return Held.of(self.members_.logits(X), labels, weight)
+    def _fit_models(self, X: Any, labels: Labels, weight: Weight, params: tuple[Any, Any]) -> OutOfFold | None:
+        native = self._is_native(has_none=bool((labels < 0).any()))
+        options = {"classes": self.classes_, "n_jobs": None if native else self.n_jobs}
+        fit = partial(fit_multiclass if native else fit_members, **options)
+        self.models_ = fit(self._base, X, labels, params[0], weight=weight, method=self.response_method)
+        fit = partial(fit, method=self.models_.response.method)
+        jobs = {"folds": splits(self.cv, X, labels, **params[1]), "n_jobs": self.n_jobs if native else None}
+        return out_of_fold(fit, self._base, X, labels, weight, params=params[0], **jobs)
 
-    def _fitted(self, X: Any, labels: Labels, weight: Weight) -> Held:
-        self.members_ = fit_members(self._base, X, labels, weight, **self._options)
-        options = self._options | {"method": self.members_.answer.method}
-        return held_out(self._base, X, labels, weight, splits(self.cv, X, labels), **options)
+    def _counts(self, rows: OutOfFold) -> StreamCounts:
+        return StreamCounts.of(self.scorer_.raw(self.models_.response.logits(rows.outputs)), rows.labels)
 
-    def _learn(self, held: Held) -> None:
-        seen = Evidence.of(self.scorer_.raw(held.logits), held.labels)
-        self.evidence_ = seen if self.evidence_ is None else self.evidence_.then(seen)
-        self.scorer_ = self.evidence_.calibrated(self.scorer_)
-
-    def _logits(self, X: Any) -> Logits:
+    def _logits(self, X: Any) -> Floats:
         check_is_fitted(self, "scorer_")
-        return np.asarray(self.members_.logits(X))
+        return np.asarray(self.models_.logits(X))
 
     def _prediction(self, X: Any, reject: float = 0.0) -> Prediction:
-        logits = self._logits(X)
-        return self.scorer_.predict(logits, reject=reject)
+        return self.scorer_.predict(self._logits(X), reject=reject)
