@@ -1,6 +1,7 @@
 """Stored answers: they say what the networks said, only what is stored can be asked, and the demo is made of them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +10,15 @@ from scipy.special import softmax
 from slova_bench.dataset_recipes import SETTINGS
 from slova_bench.methods import find, methods
 from slova_bench.pipeline import Bench, calibration, pooled
-from slova_bench.predictions import Predictions, StoredBench, record
+from slova_bench.predictions import Predictions, StoredBench, embedded, record
+from slova_bench.results import Results
 from slova_bench.runner import Plan, execute
 from slova_bench.store import Store
 from slova_bench.test_sets import TestSet
 
 from slova.cli import main
 from slova.heads import NONE
+from slova.metrics import accuracy, brier, ece, nll
 
 NAMES = ("softmax", "ova", "ensemble")
 CLEAN = TestSet("digits-test")
@@ -131,3 +134,24 @@ def test_a_set_without_stored_answers_says_so():
     said = CliRunner().invoke(main, ["bench", "run", "shift", "--on", "svhn", "--embedded"])
     assert said.exit_code == 2
     assert "no predictions for svhn come with slova; run it without --embedded" in said.stderr
+
+
+@pytest.mark.parametrize("name", ["softmax", "ova", "slova", "slova_none"])
+def test_committed_rows_of_the_clean_test_set_are_computed_from_stored_answers(name):
+    """To a thousandth of each metric; the accuracy exactly."""
+    rows = Results(Path(__file__).parents[1] / "results", "shift-cifar10").read()
+    cells = [row for row in rows if (row.method, row.shift, row.seed, row.variant) == (name, "", 0, "")]
+    committed = {row.metric: row.value for row in cells}
+    bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
+    trained = bench.trained(method, 0)
+    outputs, labels = bench.ask(trained, TestSet("cifar10-test"))
+    log_probs, fitted = pooled(method.head, outputs.logits).log_probs, calibration(method, bench, trained)
+    log_probs = log_probs if fitted is None else fitted(log_probs)
+    probs = np.exp(log_probs)
+    assert accuracy(probs, labels) == pytest.approx(committed["accuracy"], abs=1e-9)
+    for metric, value in (
+        ("ece", ece(probs, labels)),
+        ("nll", nll(log_probs, labels)),
+        ("brier", brier(probs, labels)),
+    ):
+        assert value == pytest.approx(committed[metric], abs=1e-3), metric

@@ -98,9 +98,7 @@ def test_names_and_functions_are_one_to_one():
 
 
 def test_the_library_is_named_by_its_words():
-    assert [describe(head) for head in (SOFTMAX, OVA, SLOVA)] == [
-        *("softmax_head/1", "ova_head/1", "slova_head/1")
-    ]
+    assert [describe(head) for head in (SOFTMAX, OVA, SLOVA)] == ["softmax_head/1", "ova_head/1", "slova_head/1"]
     assert describe(ExponentialCalibration.fit) == "exponential/1"
     assert describe(partial(TemperatureScaling.fit, tol=1)) == {"function": "temperature/1", "tol": 1}
 
