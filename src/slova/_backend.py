@@ -41,6 +41,7 @@ class Backend(Protocol):
     def cumsum_before(self, array: Array) -> Array: ...  # over the last axis, each entry without itself
     def full(self, array: Array, value: float) -> Array: ...  # the shape, kind, device and dtype of array
     def concatenate(self, arrays: Sequence[Array]) -> Array: ...  # along the first axis
+    def append(self, array: Array, column: Array) -> Array: ...  # one more entry per row, at the end of the last axis
     def locate(self, edges: Array, array: Array) -> Array: ...  # how many edges are <= each entry
 
 
@@ -142,6 +143,9 @@ class _Numpy:
         np.put_along_axis(array, index, 0, axis=-1)
         return array
 
+    def append(self, array: Array, column: Array) -> Array:
+        return np.concatenate([array, column[..., None]], axis=-1)
+
     def locate(self, edges: Array, array: Array) -> Array:
         return np.searchsorted(edges, array, side="right")
 
@@ -200,6 +204,9 @@ class _Torch:
 
     def drop(self, array: Tensor, index: Tensor) -> Tensor:
         return array.scatter(-1, index, 0.0) if array.requires_grad else array.scatter_(-1, index, 0.0)
+
+    def append(self, array: Tensor, column: Tensor) -> Tensor:
+        return self.torch.cat([array, column[..., None]], dim=-1)
 
     def locate(self, edges: Tensor, array: Tensor) -> Tensor:
         return self.torch.searchsorted(edges, array.contiguous(), right=True)

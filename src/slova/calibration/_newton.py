@@ -1,0 +1,80 @@
+"""Newton's method with lower bounds, for convex functions of a few hundred numbers, and a logistic regression by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Objective", "bounded_logistic", "newton"]
+
+Vector = NDArray[np.float64]
+Objective = Callable[
+    [Vector], tuple[float, Vector, Callable[[], Vector]]
+]  # value, gradient, and how to get the Hessian
+
+HALVINGS = 40
+RIDGE = 1.0  # of a logistic regression, per standard deviation of its features
+
+
+def newton(objective: Objective, start: Vector, lower: Vector, *, tolerance: float, steps: int = 100) -> Vector:
+    """The minimum over numbers that are at least `lower`, to within about `tolerance` of its value.
+
+    Projected Newton steps (Bertsekas 1982): numbers at their bound that would leave it are held, the others take a
+    Newton step, which is shortened until the value falls.
+    """
+    numbers = np.maximum(start, lower)
+    value, gradient, hessian = objective(numbers)
+    for _ in range(steps):
+        free = (numbers > lower) | (gradient < 0)
+        step = np.zeros_like(numbers)
+        step[free] = _solve(hessian()[np.ix_(free, free)], -gradient[free])
+        if -gradient @ step <= tolerance:
+            break
+        for halving in range(HALVINGS):
+            trial = np.maximum(numbers + 0.5**halving * step, lower)
+            found = objective(trial)
+            if found[0] <= value + 1e-4 * gradient @ (trial - numbers):
+                break
+        else:
+            break
+        numbers, (value, gradient, hessian) = trial, found
+    return numbers
+
+
+def bounded_logistic(features: Vector, hits: Vector, weight: Vector) -> Vector:
+    """Intercept and slopes, none of these negative, of the likeliest logistic regression of `hits` (N,), both kinds
+    among them."""
+    total = weight.sum()
+    middle = weight @ features / total
+    spread = np.sqrt(weight @ (features - middle) ** 2 / total)
+    spread = np.where(spread > 1e-9, spread, 1.0)
+    design = np.column_stack([np.ones(len(hits)), (features - middle) / spread])
+    ridge = np.append(0.0, np.full(features.shape[1], RIDGE))
+
+    def objective(numbers: Vector) -> tuple[float, Vector, Callable[[], Vector]]:
+        logit = design @ numbers
+        probs = np.exp(-np.logaddexp(0, -logit))
+        value = weight @ (np.logaddexp(0, logit) - hits * logit) + ridge @ numbers**2 / 2
+        gradient = design.T @ (weight * (probs - hits)) + ridge * numbers
+        return float(value), gradient, lambda: (design.T * (weight * probs * (1 - probs))) @ design + np.diag(ridge)
+
+    share = weight @ hits / total
+    start = np.append(np.log(share / (1 - share)), np.full(features.shape[1], 0.1))
+    lower = np.append(-np.inf, np.zeros(features.shape[1]))
+    found = newton(objective, start, lower, tolerance=1e-8 * total)
+    slopes = found[1:] / spread
+    return np.append(found[0] - slopes @ middle, slopes)
+
+
+def _solve(matrix: Vector, right: Vector) -> Vector:
+    """Of a positive semi-definite system; what rounding left indefinite is lifted a little."""
+    scale = np.trace(matrix) / max(len(matrix), 1)
+    for lift in (1e-12, 1e-8, 1e-4):
+        try:
+            factor = np.linalg.cholesky(matrix + lift * scale * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            continue
+        return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))
+    return right / max(scale, 1e-300)

@@ -1,0 +1,247 @@
+"""The default calibrator: one convex fit over K + 1 outcomes, the classes and NONE.
+
+Log-odds f (..., K) and, where there are some, distances d >= 0 (..., D). With p = sigmoid(f), smoothed, f scaled first
+where a network saturates,
+
+    l1_k = log p_k,   l0_k = -log(1 - p_k),   a = yes[0] - sum_j yes[j] d_j,   b likewise of no,   t = (a + b) / 2
+    S_k = (a + t A_k) l1_k + (b + t B_k) l0_k + t / t0 c_k + t sum_j W_jk l1_j,      P(k | not none) = softmax(S)
+    logit P(none) = v + u log P_raw(none) + h H + w d,      P(k) = (1 - P(none)) P(k | not none)
+
+where H is the entropy of the class part and log P_raw(none) = -sum_k softplus(f_k). No class falls with its own
+log-odds. A fit takes the part of this that the rows carry: a temperature, the shared numbers a and b, those per class
+(A, B, c), or pairs of classes (W) as well. Beyond the largest distances of the fit a and b fall to a floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from slova._backend import NUMPY, Array, Backend, floating, to_numpy
+from slova.calibration._newton import bounded_logistic
+from slova.calibration._posterior_choice import choose
+from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
+from slova.calibration.pairs import check_rows, check_weight
+from slova.heads import NONE, log_softmax
+
+__all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
+
+NEAREST = float(np.log(2))  # the least reach of a distance, so that a layer without spread does not end it
+FLOOR = 0.01  # between the first class and the last, however far away
+EDGE, END = 1.5, 2.0  # times the reach of the fit: where a and b begin to fall, and where the floor is all that is left
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorCalibration:
+    """A fitted posterior over K classes and NONE.
+
+    `yes`, `no` (1 + D,), `class_yes`, `class_no`, `bias` (K,) and `pairs` (K, K; first index l1, second S) are a, b, A,
+    B, c and W; `reference` is t0; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is
+    then 0. `none_share` is the prior of NONE, `part` the part of the model that was taken.
+    """
+
+    yes: Array
+    no: Array
+    class_yes: Array
+    class_no: Array
+    bias: Array
+    pairs: Array | None = None
+    scale: Array = 1.0
+    smoothing: Array = 0.0
+    reference: Array = 1.0
+    reach: Array | None = None
+    none: Array | None = None
+    none_share: float | None = None
+    part: str = "by hand"
+
+    name: ClassVar[str] = "posterior"
+    elementwise: ClassVar[bool] = False
+    order_preserving: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("yes", "no", "class_yes", "class_no", "bias", "pairs", "reach", "none"):
+            if (numbers := getattr(self, name)) is not None:
+                object.__setattr__(self, name, np.asarray(numbers, np.float64))
+        for name in ("scale", "smoothing", "reference"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        _check_numbers(self)
+
+    @property
+    def classes(self) -> int:
+        return len(self.class_yes)
+
+    def __repr__(self) -> str:
+        none = "no model of NONE" if self.none is None else f"NONE share {self.none_share:.3g}"
+        distances = f", {len(self.yes) - 1} distances" if len(self.yes) > 1 else ""
+        return f"PosteriorCalibration({self.classes} classes, part={self.part!r}{distances}, {none})"
+
+    def __call__(self, log_odds: Array, distances: Array | None = None) -> Array:
+        """log-probabilities (..., K + 1), NONE last."""
+        log_odds, ops = floating(log_odds, "log_odds")
+        log_odds = ops.clip(log_odds, -FARTHEST, FARTHEST)
+        distances = self._distances(log_odds, distances, ops)
+        log_probs = log_softmax(self._scores(log_odds, distances, ops))
+        if self.none is None:
+            return ops.append(log_probs, ops.full(log_probs[..., 0], -float("inf")))
+        numbers = ops.like(self.none, log_odds)
+        logit = numbers[0] + sum(
+            number * feature
+            for number, feature in zip(numbers[1:], _none_features(log_odds, log_probs, distances, ops), strict=True)
+        )
+        return ops.append(log_probs - ops.softplus(logit)[..., None], -ops.softplus(-logit))
+
+    def _distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
+        wanted = len(self.yes) - 1
+        if log_odds.shape[-1] != self.classes:
+            raise ValueError(f"log_odds must have {self.classes} classes, got shape {tuple(log_odds.shape)}")
+        if (distances is None) != (wanted == 0):
+            raise ValueError(f"the fit had {wanted} distances, got {'none' if distances is None else 'some'}")
+        if distances is None:
+            return None
+        distances = ops.like(distances, log_odds)
+        if tuple(distances.shape) != (shape := (*log_odds.shape[:-1], wanted)):
+            raise ValueError(f"distances must have shape {shape}, got {tuple(distances.shape)}")
+        return distances
+
+    def _scores(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array:
+        yes, no = self._terms(log_odds, ops)
+        a, b = self._steepness(log_odds, distances, ops)
+        mean = (a + b) / 2
+        scores = ops.clip(a + mean * ops.like(self.class_yes, log_odds), 0.0, None) * yes
+        scores = scores + ops.clip(b + mean * ops.like(self.class_no, log_odds), 0.0, None) * no
+        scores = scores + mean / ops.like(self.reference, log_odds) * ops.like(self.bias, log_odds)
+        return scores if self.pairs is None else scores + mean * (yes @ ops.like(self.pairs, log_odds))
+
+    def _terms(self, log_odds: Array, ops: Backend) -> tuple[Array, Array]:
+        smoothing = ops.like(self.smoothing, log_odds)
+        odds = ops.exp(ops.clip(ops.like(self.scale, log_odds) * log_odds, -LIMIT, LIMIT))
+        share, constant = 1 / (1 + odds), ops.log1p(2 * smoothing)
+        return ops.log(odds * share + smoothing) - constant, constant - ops.log(share + smoothing)
+
+    def _steepness(self, log_odds: Array, distances: Array | None, ops: Backend) -> tuple[Array, Array]:
+        yes, no = ops.like(self.yes, log_odds), ops.like(self.no, log_odds)
+        if distances is None:
+            return yes[0], no[0]
+        near = ops.clip((END - distances / ops.like(self.reach, log_odds)) / (END - EDGE), 0.0, 1.0).prod(-1)
+        floor = _floor(log_odds, ops)
+        a, b = (near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in (yes, no))
+        return ops.where(a > floor, a, floor)[..., None], ops.where(b > floor, b, floor)[..., None]
+
+    @classmethod
+    def fit(
+        cls,
+        log_odds: Array,
+        labels: Array,
+        *,
+        distances: Array | None = None,
+        weight: Array | None = None,
+        none_share: float | None = None,
+        order: Literal["auto", "keep"] = "auto",
+        seed: int = 0,
+    ) -> PosteriorCalibration:
+        """The likeliest numbers; how much of the model is taken is decided on rows that a fit did not see.
+
+        - distances: (N, D), finite and not negative; further away nothing becomes surer
+        - weight: how often each row counts
+        - none_share: the prior of NONE, the share of the NONE rows of the fit by default; .05 is a good value where
+          these are synthetic
+        - order: "keep" takes a temperature or the shared numbers only, which keep the order of the classes
+        - seed: of the folds of the choice
+        """
+        rows = _rows(log_odds, labels, distances, weight)
+        known = rows.labels != NONE
+        if order not in ("auto", "keep"):
+            raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
+        if not known.any():
+            raise ValueError(f"none of the {len(known)} rows has a class (NONE rows do not count)")
+        part, model = choose(Rows(*(part[known] for part in rows)), order, seed)
+        fitted = cls(**_fields(model, rows), part=part)
+        return fitted if known.all() else _with_none(fitted, rows, none_share)
+
+
+def log_odds_from_log_probs(log_probs: Array) -> Array:
+    """log p - log(1 - p) of log-probabilities that sum to one per row, such as those of a softmax. 1 - p is the sum of
+    the others, so that a probability near one keeps its digits.
+
+    >>> log_odds_from_log_probs(np.log([[0.75, 0.25]])).round(3)
+    array([[ 1.099, -1.099]])
+    """
+    log_probs, ops = floating(log_probs, "log_probs")
+    top, index = ops.top(log_probs)
+    others = ops.logsumexp(ops.put(log_probs, index, ops.full(top, -float("inf"))))[..., None]
+    rest = ops.put(ops.log1mexp(ops.clip(log_probs, None, -float(np.log(2)))), index, others)
+    rest = ops.where(log_probs > -np.log(2), others, rest)
+    return ops.clip(log_probs - rest, -FARTHEST, FARTHEST)
+
+
+def _check_numbers(value: PosteriorCalibration) -> None:
+    classes, distances = value.class_yes.shape, value.yes.shape
+    if len(classes) != 1 or not value.class_no.shape == value.bias.shape == classes:
+        raise ValueError(f"class_yes, class_no and bias must have one shape (K,), got {classes} and others")
+    if len(distances) != 1 or value.no.shape != distances or not distances[0]:
+        raise ValueError(f"yes and no must have one shape (1 + D,), got {distances} and {value.no.shape}")
+    if value.pairs is not None and value.pairs.shape != classes * 2:
+        raise ValueError(f"pairs must have shape {classes * 2}, got {value.pairs.shape}")
+    if value.none is not None and value.none.shape != (2 + distances[0],):
+        raise ValueError(f"none must have shape {(2 + distances[0],)}, got {value.none.shape}")
+    if distances[0] > 1 and (value.reach is None or value.reach.shape != (distances[0] - 1,)):
+        raise ValueError(f"reach must hold {distances[0] - 1} numbers, one per distance")
+
+
+def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array | None) -> Rows:
+    """Checked, in float64, without the rows that count nothing."""
+    log_odds, labels = check_rows(log_odds, labels, "log_odds")
+    counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
+    log_odds = np.clip(log_odds.astype(np.float64), -FARTHEST, FARTHEST)
+    factors = np.ones((len(labels), 1))
+    if distances is not None:
+        distances = to_numpy(distances).astype(np.float64)
+        if distances.ndim != 2 or len(distances) != len(labels) or not distances.shape[1]:
+            raise ValueError(f"distances must have shape ({len(labels)}, D), got {distances.shape}")
+        if not (np.isfinite(distances).all() and (distances >= 0).all()):
+            raise ValueError("distances must be finite and not negative")
+        factors = np.column_stack([factors, -distances])
+    rows = Rows(log_odds, labels, counts, factors, _floor(log_odds, NUMPY))
+    return Rows(*(part[counts > 0] for part in rows))
+
+
+def _floor(log_odds: Array, ops: Backend) -> Array:
+    return FLOOR / (1 + ops.top(log_odds)[0] + ops.top(-log_odds)[0])[..., 0]
+
+
+def _fields(model: Model, rows: Rows) -> dict[str, Any]:
+    classes = np.zeros((3, rows.log_odds.shape[1])) if model.classes is None else model.classes
+    reach = np.maximum(-rows.factors[:, 1:].min(axis=0), NEAREST) if rows.factors.shape[1] > 1 else None
+    names = ("yes", "no", "class_yes", "class_no", "bias")
+    numbers = dict(zip(names, (*model.shared, *classes), strict=True))
+    return numbers | {
+        "pairs": model.pairs,
+        "scale": model.scale,
+        "smoothing": model.smoothing,
+        "reference": model.reference,
+        "reach": reach,
+    }
+
+
+def _none_features(log_odds: Array, log_probs: Array, distances: Array | None, ops: Backend) -> list[Array]:
+    """log P_raw(none), the entropy of the class part, and the distances."""
+    evidence = -ops.softplus(ops.clip(log_odds, -LIMIT, LIMIT)).sum(-1)
+    entropy = -(ops.exp(log_probs) * log_probs).sum(-1)
+    return [evidence, entropy, *([] if distances is None else [distances[..., j] for j in range(distances.shape[-1])])]
+
+
+def _with_none(fitted: PosteriorCalibration, rows: Rows, none_share: float | None) -> PosteriorCalibration:
+    """With the model of NONE; the prior is one number in v."""
+    distances = -rows.factors[:, 1:] if rows.factors.shape[1] > 1 else None
+    log_probs = fitted(rows.log_odds, distances)[:, :-1]
+    features = np.column_stack(_none_features(rows.log_odds, log_probs, distances, NUMPY))
+    hits = (rows.labels == NONE).astype(np.float64)
+    share = float(rows.weight @ hits / rows.total)
+    prior = share if none_share is None else float(none_share)
+    if not 0 < prior < 1:
+        raise ValueError(f"none_share must lie between 0 and 1, got {prior}")
+    numbers = bounded_logistic(features, hits, rows.weight)
+    numbers[0] += np.log(prior / (1 - prior)) - np.log(share / (1 - share))
+    return replace(fitted, none=numbers, none_share=prior)
