@@ -14,21 +14,22 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy import ndarray as Array
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.method import Backbone, Method
 from slova_bench.methods import find
 from slova_bench.networks import last_linear, with_last
 from slova_bench.pipeline import Bench
+from slova_bench.runner import EMBEDDED, MODELS
 from slova_bench.stable import stable
 from slova_bench.store import Store, describe
-from slova_bench.test_sets import PAPER, shifted_sets
-from slova_bench.train import Place, Run, seeded
+from slova_bench.test_sets import shifted_sets
+from slova_bench.train import Execution, Run, seeded
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -43,14 +44,13 @@ SPAN = 0.02  # of the training, that the moving average of the weights looks bac
 MOMENTS = (0.6, 0.7, 0.8, 0.9, 1.0)  # of the training, when the average is kept
 TRUNK = 5 / 8  # of the layers: all of ResNet-20 but its last stage
 NAMES = ("accuracy", "clean", *(f"{name} {q}" for name in ("ECE", "NLL", "Brier") for q in ("25", "50", "75")))
-SHIPPED = Path(__file__).parents[1] / "bench"
 
 
 def main() -> None:
     warnings.simplefilter("ignore")  # small validation sets
-    place = Place(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova_bench" / "embedded")
-    bench = Bench(setting(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
+    place = Execution(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    store = Store(".slova", MODELS, EMBEDDED)
+    bench = Bench(dataset_recipe(sys.argv[1]), store, place, limit=int(sys.argv[3]) if len(sys.argv) > 3 else None)
     tables = [measured(bench, int(seed)) for seed in sys.argv[2].split(",")]
     print(f"{sys.argv[1]}, seeds {sys.argv[2]}".ljust(24), *(name.rjust(8) for name in NAMES), "    work")
     for kind in tables[0]:
@@ -67,7 +67,7 @@ def measured(bench: Bench, seed: int) -> dict[str, list[float]]:
         "five last stages": shared(bench, seed, last_stages),
         "five networks": networks(bench, seed, MEMBERS),
     }
-    image = torch.zeros(1, *bench.validation.images.shape[1:], device=bench.place.device)
+    image = torch.zeros(1, *bench.validation.images.shape[1:], device=bench.execution.device)
     work = {kind: operations(ensemble, image) for kind, ensemble in kinds.items()}
     return {kind: [*scores(bench, one), work[kind] / work["one network"]] for kind, one in kinds.items()}
 
@@ -81,7 +81,7 @@ def networks(bench: Bench, seed: int, members: int) -> Ensemble:
 def checkpoints(bench: Bench, seed: int) -> Ensemble:
     """The moving average of the weights of one training, at several moments."""
     (ova,) = find(["ova"])
-    recipe = bench.setting.recipe(ova)
+    recipe = bench.dataset.recipe(ova)
     steps = recipe.epochs * (len(bench.training.labels) // recipe.batch)
     method = replace(ova, recipe=replace(recipe, ema=1 - 1 / (SPAN * steps)))
     what = {**bench.weights(method, seed), "moments": describe(MOMENTS)}
@@ -95,11 +95,11 @@ def checkpoints(bench: Bench, seed: int) -> Ensemble:
 
 def followed(bench: Bench, method: Method, seed: int) -> dict[str, Tensor]:
     """The averages, each tensor under the number of its moment; trained as `slova_bench.train` does."""
-    recipe, device = bench.setting.recipe(method), bench.place.device
+    recipe, device = bench.dataset.recipe(method), bench.execution.device
     images, labels = bench.training.images.to(device), bench.training.labels.to(device)
     with seeded(torch.device("cpu"), seed, epoch=-1):
         network = built(bench, method).train()
-    run = Run(network, method.loss, recipe, bench.place, rows=len(images))
+    run = Run(network, method.loss, recipe, bench.execution, rows=len(images))
     moments = {round(moment * recipe.epochs): number for number, moment in enumerate(MOMENTS)}
     kept: dict[str, Tensor] = {}
     for epoch in range(recipe.epochs):
@@ -113,7 +113,7 @@ def followed(bench: Bench, method: Method, seed: int) -> dict[str, Tensor]:
 
 
 def built(bench: Bench, method: Method) -> nn.Sequential:
-    return method.network(bench.setting.backbone, classes(bench)).to(bench.place.device).eval()
+    return method.network(bench.dataset.backbone, classes(bench)).to(bench.execution.device).eval()
 
 
 def shared(bench: Bench, seed: int, network: Callable[[Backbone, int], nn.Sequential]) -> Ensemble:
@@ -176,7 +176,7 @@ def operations(ensemble: Ensemble, image: Tensor) -> float:
 
 @torch.no_grad()
 def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
-    device = bench.place.device
+    device = bench.execution.device
 
     def read(images: Tensor) -> Array:
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
@@ -188,7 +188,7 @@ def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
     map = ExponentialCalibration.fit(read(validation.images), validation.labels.numpy())
     rows = []
     for test in shifted_sets(bench):
-        if test.shift and bench.setting.name != "digits" and test.shift not in PAPER:
+        if test.shift and bench.dataset.name != "digits" and test.shift not in PAPER_SHIFTS:
             continue
         images, truth = test.load(bench)
         answer, labels = map(read(images)), truth.numpy()

@@ -5,7 +5,7 @@ python benchmarks/outliers.py                                       # all of MIX
 python benchmarks/outliers.py 20 plain mix without_low_pass …       # some of them
 python benchmarks/outliers.py 100 exposed --test                    # real outliers: CIFAR-100's training images
 
-Prints a line a network, MMC and AUROC for each kind of outlier, and appends it as JSON to outliers.jsonl. CIFAR-10,
+Prints one line per network, MMC and AUROC for each kind of outlier, and appends it as JSON to outliers.jsonl. CIFAR-10,
 one seed; 20 epochs take 11 seconds on a large GPU, and hours without one.
 """
 
@@ -22,13 +22,13 @@ import numpy as np
 import torch
 from numpy import ndarray as Array
 from slova_bench import data
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.methods import methods
-from slova_bench.pipeline import Bench, pooled
+from slova_bench.pipeline import Bench, mean_readout
 from slova_bench.stable import stable
 from slova_bench.store import Store
-from slova_bench.test_sets import foreign_sets
-from slova_bench.train import Place, seeded
+from slova_bench.test_sets import ood_sets
+from slova_bench.train import Execution, seeded
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
@@ -75,20 +75,20 @@ class Loss:
     def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
         kinds, share = MIXES[self.mix]
         if "exposed" in self.mix:
-            kinds = (*kinds, *[foreign(images.device)] * max(1, len(kinds)))
+            kinds = (*kinds, *[unrelated(images.device)] * max(1, len(kinds)))
         images, labels = add_outliers(images, labels, share=share, kinds=kinds)
         return ova_loss(network(images), labels)
 
 
 @cache
-def foreign(device: torch.device) -> Outlier:
+def unrelated(device: torch.device) -> Outlier:
     return sample_from(data.load("cifar100-train").images.to(device))
 
 
 def main() -> None:
     epochs, *names = [word for word in sys.argv[1:] if word != "--test"] or ["20"]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    bench = Bench(setting("cifar10"), Store(".slova"), Place(device=device))
+    bench = Bench(dataset_recipe("cifar10"), Store(".slova"), Execution(device=device))
     outside = outliers(bench.validation.images[:COUNT].float() / 255)
     for name in names or MIXES:
         print(json.dumps(line := measured(bench, name, int(epochs), outside)), flush=True)
@@ -97,35 +97,35 @@ def main() -> None:
 
 
 def measured(bench: Bench, mix: str, epochs: int, outside: dict[str, Tensor]) -> dict[str, object]:
-    recipe = replace(bench.setting.recipes["ova"], epochs=epochs)
+    recipe = replace(bench.dataset.recipes["ova"], epochs=epochs)
     method = replace(methods()["slova_raw"], loss=Loss(mix), recipe=recipe)
     started = time.perf_counter()
     trained = bench.trained(method, 0)
     seconds = time.perf_counter() - started
 
-    def said(images: Tensor) -> Array:
-        return pooled(method.head, trained.outputs(images).logits).log_probs
+    def log_probs(images: Tensor) -> Array:
+        return mean_readout(method.head, trained.outputs(images).logits).log_probs
 
-    inside, labels = said(bench.validation.images), bench.validation.labels.numpy()
+    inside, labels = log_probs(bench.validation.images), bench.validation.labels.numpy()
     calibrated = ExponentialCalibration.fit(inside, labels)(inside)
     line: dict[str, object] = {"mix": mix, "epochs": epochs, "seconds": round(seconds, 1)}
     line |= {"accuracy": float((inside.argmax(-1) == labels).mean()), "mmc": mmc(inside)}
     line |= {"ece_raw": round(ece(np.exp(inside), labels), 4), "nll": round(nll(calibrated, labels), 4)}
     for kind, images in outside.items():
-        answer = said(images)
-        line[kind] = (mmc(answer), round(auroc(inside.max(-1), answer.max(-1)), 3))
-    return line | (tested(bench, said) if "--test" in sys.argv else {})
+        found = log_probs(images)
+        line[kind] = (mmc(found), round(auroc(inside.max(-1), found.max(-1)), 3))
+    return line | (tested(bench, log_probs) if "--test" in sys.argv else {})
 
 
-def tested(bench: Bench, said: Callable[[Tensor], Array]) -> dict[str, object]:
-    """Accuracy on the test set, and the foreign sets of the comparison."""
-    clean, *foreign = foreign_sets(bench)
+def tested(bench: Bench, log_probs: Callable[[Tensor], Array]) -> dict[str, object]:
+    """Accuracy on the test set, and the OOD sets of the comparison."""
+    clean, *others = ood_sets(bench)
     images, labels = clean.load(bench)
-    inside = said(images)
+    inside = log_probs(images)
     line: dict[str, object] = {"test accuracy": float((inside.argmax(-1) == labels.numpy()).mean())}
-    for test in foreign:
-        answer = said(test.load(bench)[0])
-        line[test.test] = (mmc(answer), round(auroc(inside.max(-1), answer.max(-1)), 3))
+    for test in others:
+        found = log_probs(test.load(bench)[0])
+        line[test.test] = (mmc(found), round(auroc(inside.max(-1), found.max(-1)), 3))
     return line
 
 

@@ -1,5 +1,5 @@
 """How much of a trained one-vs-all network does a retrofitted softmax network recover, without training data and with a
-new last layer? The networks, shifts and foreign sets of the comparison; mean over seeds.
+new last layer? The networks, shifts and OOD sets of the comparison; mean over seeds.
 
 python benchmarks/retrofit.py digits 5
 python benchmarks/retrofit.py cifar10 5 2000    # so many images of every set; wants a GPU
@@ -11,19 +11,20 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy import ndarray as Array
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.methods import find
 from slova_bench.networks import last_linear
 from slova_bench.pipeline import Bench, Trained
+from slova_bench.runner import EMBEDDED, MODELS
 from slova_bench.store import Store
-from slova_bench.test_sets import PAPER, TestSet, foreign_sets, shifted_sets
-from slova_bench.train import Place
+from slova_bench.test_sets import TestSet, ood_sets, shifted_sets
+from slova_bench.train import Execution
 from torch import Tensor, nn
 
 from slova.calibration import AffineCalibration, ExponentialCalibration, TemperatureScaling
@@ -34,7 +35,6 @@ from slova.retrofit import features_of, log_odds, refit
 Read = Callable[["Said"], Array]  # what the networks said of a set, to log-probabilities (N, K)
 NAMES = ("accuracy", "clean ECE", "ECE q25", "ECE q50", "ECE q75", "MMC", "AUROC")
 DECAYS = (1e-2, 1e-3, 1e-4, 0.0)
-SHIPPED = Path(__file__).parents[1] / "bench"
 
 
 class Said(NamedTuple):
@@ -47,9 +47,9 @@ class Said(NamedTuple):
 
 def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    store = Store(".slova", SHIPPED / "models", SHIPPED / "src" / "slova_bench" / "embedded")
+    store = Store(".slova", MODELS, EMBEDDED)
     limit = int(sys.argv[3]) if len(sys.argv) > 3 else None
-    bench = Bench(setting(sys.argv[1]), store, Place(device), limit=limit)
+    bench = Bench(dataset_recipe(sys.argv[1]), store, Execution(device), limit=limit)
     tables = [measured(bench, seed) for seed in range(int(sys.argv[2]))]
     print(f"{sys.argv[1]}, {len(tables)} seeds".ljust(28), *(name.rjust(9) for name in NAMES))
     for kind in tables[0]:
@@ -113,10 +113,10 @@ def scores(bench: Bench, ask: Callable[[Tensor], Said], reads: dict[str, Read]) 
         said = ask(images)
         return [np.exp(read(said)) for read in reads.values()], labels.numpy()
 
-    kinds = set(PAPER) if bench.setting.name != "digits" else {test.shift for test in shifted_sets(bench)}
+    kinds = set(PAPER_SHIFTS) if bench.dataset.name != "digits" else {test.shift for test in shifted_sets(bench)}
     (clean, truth), *shifted = (probs(test) for test in shifted_sets(bench) if test.shift in {"", *kinds})
     errors = np.array([[ece(one, labels) for one in said] for said, labels in [(clean, truth), *shifted]])
-    far = [[one.max(1) for one in probs(test)[0]] for test in foreign_sets(bench)[1:]]
+    far = [[one.max(1) for one in probs(test)[0]] for test in ood_sets(bench)[1:]]
     table = [[accuracy(one, truth) for one in clean], errors[0], *np.percentile(errors, [25, 50, 75], axis=0)]
     table += [np.mean([[one.mean() for one in said] for said in far], axis=0)]
     table += [np.mean([[auroc(i.max(1), o) for i, o in zip(clean, said, strict=True)] for said in far], axis=0)]

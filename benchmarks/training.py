@@ -12,7 +12,7 @@ import time
 
 import torch
 from slova_bench.networks import resnet20
-from slova_bench.train import Place, Recipe, train
+from slova_bench.train import Execution, Recipe, train
 
 from slova.losses import ova_loss
 
@@ -44,7 +44,7 @@ def loss(network: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor, r
 def seconds(images: torch.Tensor, labels: torch.Tensor, epochs: int, *, fast: bool) -> float:
     torch.cuda.synchronize()
     start = time.perf_counter()
-    train(resnet20(10), loss, Recipe(epochs=epochs), (images, labels), 0, Place(fast=fast))
+    train(resnet20(10), loss, Recipe(epochs=epochs), (images, labels), 0, Execution(fast=fast))
     torch.cuda.synchronize()
     return time.perf_counter() - start
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from slova_bench.claims import Verdict, findings, tally
+from slova_bench.claims import Verdict, judged_claims, verdict_counts
 from slova_bench.labels import look
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import overview
@@ -26,26 +26,26 @@ def page() -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
-    evidence = ResultsFolder.read(ROOT / "bench" / "results")
-    return f"{before}{BEGIN}{table(evidence)}\n\n{words(evidence)}\n{END}{after}"
+    results = ResultsFolder.read(ROOT / "bench" / "results")
+    return f"{before}{BEGIN}{table(results)}\n\n{words(results)}\n{END}{after}"
 
 
-def table(evidence: ResultsFolder) -> str:
+def table(results: ResultsFolder) -> str:
     """The best known methods of the overview, and ours; what is best of all methods stays marked."""
-    (whole,) = overview.make(evidence, "cifar10")
+    (whole,) = overview.make(results, "cifar10")
     wanted = [look(method).name for method in METHODS]
     return replace(whole, rows=tuple(row for row in whole.rows if row[0].text in wanted)).markdown().strip("\n")
 
 
-def words(evidence: ResultsFolder) -> str:
+def words(results: ResultsFolder) -> str:
     """Who wins how many of the nine quartiles (of ECE, NLL and Brier score), and the paper's claims by verdict."""
-    found = findings(evidence)
+    found = judged_claims(results)
     lines = ["By the quartiles of ECE, NLL and Brier score over the shifts, means over seeds:\n"]
     for pair in CONTESTS:
         ours, theirs = (look(method).name for method in pair)
         (contest,) = [one for one in found if one.claim.startswith(f"{ours}, against {theirs.lower()}")]
         lines.append(f"- **{ours}**, against {theirs.lower()}: {contest.ours.partition(' quartiles')[0]}.")
-    counts = tally(found)
+    counts = verdict_counts(found)
     verdicts = [f"{counts[verdict]} {verdict}" for verdict in (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)]
     return "\n".join([*lines, f"\nThe paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."])
 

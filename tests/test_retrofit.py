@@ -216,7 +216,7 @@ def test_a_layer_that_stopped_before_its_minimum_is_warned_of(separable):
 @pytest.mark.parametrize("name", ["retrofit", "retrofit_noise"])
 def test_the_stored_softmax_network_is_retrofitted_better_than_it_was(name):
     bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
-    logits, labels = bench.ask_validation(bench.trained(method, 0), method.noise)
+    logits, labels = bench.validation_logits(bench.trained(method, 0), method.noise)
     log_probs = SOFTMAX(logits[0]).log_probs
     fitted = Retrofitted.fit(log_probs, labels)
     assert (fitted(log_probs).argmax(1) == log_probs.argmax(1)).all()

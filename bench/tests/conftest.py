@@ -99,7 +99,7 @@ def _shift_rows(
     return [Row.of(one, metric, 0.1 * one.level + 0.1 * RANDOM.random()) for one in cells for metric in metrics]
 
 
-def _foreign_rows(methods: Sequence[str] = (*DRAWN, "energy")) -> list[Row]:
+def _ood_rows(methods: Sequence[str] = (*DRAWN, "energy")) -> list[Row]:
     sets = ("digits-test", "uniform", "svhn-test", "inverted")
     return [Row.of(cell("ood", m, test=t), "mmc", RANDOM.random()) for m, t in itertools.product(methods, sets)]
 
@@ -121,8 +121,8 @@ def shift_rows() -> Callable[..., list[Row]]:
 
 
 @pytest.fixture(scope="session")
-def foreign_rows() -> Callable[..., list[Row]]:
-    return _foreign_rows
+def ood_rows() -> Callable[..., list[Row]]:
+    return _ood_rows
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.method import Method
 from slova_bench.methods import find, methods
 from slova_bench.pipeline import Bench
@@ -64,7 +64,7 @@ def test_without_a_choice_it_runs_beside_all_methods_of_the_experiment(folder):
 
 
 def test_a_changed_file_is_trained_again_and_its_parent_is_not(folder):
-    bench = Bench(SETTINGS["digits"])
+    bench = Bench(DATASET_RECIPES["digits"])
     (one,) = find(["smooth"], (folder / "smooth.py",))
     (folder / "other.py").write_text(SNIPPET.replace("0.1", "0.2"))
     (folder / "same.py").write_text(SNIPPET)
@@ -73,28 +73,28 @@ def test_a_changed_file_is_trained_again_and_its_parent_is_not(folder):
     assert one.network is other.network is methods()["temperature"].network
 
 
-def test_a_new_map_of_a_known_network_trains_nothing(folder):
+def test_a_new_calibrator_of_a_known_network_trains_nothing(folder):
     (folder / "hot.py").write_text(
         "from dataclasses import replace\nfrom slova_bench.methods import softmax\n"
         "METHOD = replace(softmax.METHOD, name='hot', samples=2)\n"
     )
     (hot,) = find(["hot"], (folder / "hot.py",))
-    bench = Bench(SETTINGS["digits"])
+    bench = Bench(DATASET_RECIPES["digits"])
     assert bench.weights(hot, 3) == bench.weights(methods()["softmax"], 3)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x = 1", "mine.py holds no method: it wants a METHOD"),
+        ("x = 1", "mine.py must define a METHOD"),
         ("METHOD = 3 +", "mine.py cannot be imported: SyntaxError"),
         ("import nothing_of_that_name", "mine.py cannot be imported: ModuleNotFoundError"),
-        ("from slova_bench.methods.softmax import METHOD", "mine.py: there is a method called softmax already"),
+        ("from slova_bench.methods.softmax import METHOD", "mine.py: method softmax exists already"),
         (None, "mine.py: No such file or directory"),
         (own("name='mine', family='mean'"), "mine.py: mine is of no known family, 'mean'; there are softmax, ova, svi"),
-        (own("name='a,b'"), "mine.py: a method cannot be called 'a,b': a name has no spaces and no commas"),
-        (own("name='a b'"), "mine.py: a method cannot be called 'a b'"),
-        (own("name=''"), "mine.py: a method cannot be called ''"),
+        (own("name='a,b'"), "mine.py: the name of a method must have no spaces and no commas, got 'a,b'"),
+        (own("name='a b'"), "no spaces and no commas, got 'a b'"),
+        (own("name=''"), "no spaces and no commas, got ''"),
     ],
 )
 def test_a_file_that_is_no_method_is_refused_in_a_sentence(tmp_path, content, message):
@@ -138,7 +138,7 @@ def test_a_plug_in_of_which_an_experiment_measures_nothing_is_named(folder):
 
 def test_the_page_names_every_family():
     (line,) = [line for line in PAGE.splitlines() if line.startswith("| `family`")]
-    assert set(SETTINGS["digits"].recipes) <= set(re.findall(r"\w+", line))
+    assert set(DATASET_RECIPES["digits"].recipes) <= set(re.findall(r"\w+", line))
 
 
 def test_the_page_names_every_field_of_a_method():

@@ -1,4 +1,4 @@
-"""Augmented images are crops and mirror images of the padded original, by the generator alone."""
+"""Augmented images are crops and flips of the padded original, determined by the generator."""
 
 import pytest
 import torch
@@ -25,10 +25,10 @@ def crops(image, pad):
 
 
 def shift_of(found, image, pad):
-    """The one shift, and whether mirrored, that makes the image into what was found."""
+    """The shift, and whether the image was flipped, that gives the augmented image."""
     plain = [(*shift, False) for shift, cut in crops(image, pad).items() if torch.equal(cut, found)]
-    mirrored = [(*shift, True) for shift, cut in crops(image, pad).items() if torch.equal(cut.flip(-1), found)]
-    (only,) = plain + mirrored
+    flipped = [(*shift, True) for shift, cut in crops(image, pad).items() if torch.equal(cut.flip(-1), found)]
+    (only,) = plain + flipped
     return only
 
 
@@ -36,7 +36,7 @@ def shift_of(found, image, pad):
 def test_every_crop_is_a_shifted_original_and_every_shift_comes_about_equally_often(shape, pad):
     images = images_of(shape)
     shifts = [shift_of(*pair, pad) for pair in zip(crop(images, generator()), images, strict=True)]
-    assert not any(mirrored for *_, mirrored in shifts)
+    assert not any(flipped for *_, flipped in shifts)
     for axis in (0, 1):
         counts = torch.bincount(torch.tensor([shift[axis] for shift in shifts]), minlength=2 * pad + 1)
         expected = len(images) / (2 * pad + 1)
@@ -45,10 +45,10 @@ def test_every_crop_is_a_shifted_original_and_every_shift_comes_about_equally_of
 
 
 @pytest.mark.parametrize(("shape", "pad"), SIZES)
-def test_crop_flip_is_a_crop_mirrored_half_of_the_time(shape, pad):
+def test_crop_flip_is_a_crop_flipped_half_of_the_time(shape, pad):
     images = images_of(shape)
     shifts = [shift_of(*pair, pad) for pair in zip(crop_flip(images, generator()), images, strict=True)]
-    assert 70 < sum(mirrored for *_, mirrored in shifts) < 130
+    assert 70 < sum(flipped for *_, flipped in shifts) < 130
     assert len({shift[:2] for shift in shifts}) > min((2 * pad + 1) ** 2, 60) * 0.9
 
 

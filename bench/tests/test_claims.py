@@ -1,10 +1,10 @@
-"""Findings: every verdict follows from rows, and turns when the rows turn."""
+"""Judged claims: every verdict follows from rows, and changes with them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from slova_bench.claims import CLAIMS, Verdict, findings, tally
+from slova_bench.claims import CLAIMS, Verdict, judged_claims, verdict_counts
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import ResultsFolder
@@ -28,25 +28,14 @@ def shift_rows(order: list[str], *, seeds: int = 1, experiment: str = "shift", o
     return rows
 
 
-def ood_rows(mmc: dict[str, float], *, on: str, error: float = 0.08) -> list[Row]:
-    """Each method as confident on every foreign set."""
-    rows = []
-    for place, (method, value) in enumerate(mmc.items()):
-        cell = CELL._replace(experiment="ood", method=method, train=f"{on}-train", test=f"{on}-test")
-        rows += [Row.of(cell, "error", error + 0.001 * place), Row.of(cell, "mmc", 0.9)]
-        foreign = [name for name in ("cifar10", "cifar100", "svhn") if name != on]
-        rows += [Row.of(cell._replace(test=f"{name}-test"), "mmc", value) for name in foreign]
-    return rows
-
-
 def found(folder: Path, **files: list[Row]) -> dict[tuple[str, str], object]:
-    """Findings by claim and training set."""
+    """Judged claims by claim and training set."""
     folder.mkdir(exist_ok=True)
     for name, rows in files.items():
         results = Results(folder, name.replace("_", "-"))
         results.append(rows)
         results.close()
-    return {(one.claim, one.on): one for one in findings(ResultsFolder.read(folder))}
+    return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder))}
 
 
 def verdict(folder: Path, claim: str, on: str = "cifar10", **files: list[Row]) -> Verdict:
@@ -54,7 +43,7 @@ def verdict(folder: Path, claim: str, on: str = "cifar10", **files: list[Row]) -
 
 
 def test_the_papers_winner_has_to_win_here(tmp_path):
-    claim = "Who is best by the 50 % quartile of the ECE"
+    claim = "Best method by the 50 % quartile of the ECE"
     assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
     turned = ["slova", "ensemble", *ORDER[2:]]
     one = found(tmp_path / "b", shift_cifar10=shift_rows(turned))[claim, "cifar10"]
@@ -64,22 +53,22 @@ def test_the_papers_winner_has_to_win_here(tmp_path):
     assert one.ours.endswith("(1st of 9)")
 
 
-def test_a_winner_that_cannot_be_told_from_the_best_counts_in_part(tmp_path):
-    claim = "Who is best by the 50 % quartile of the ECE"
+def test_a_winner_that_cannot_be_distinguished_from_the_best_counts_in_part(tmp_path):
+    claim = "Best method by the 50 % quartile of the ECE"
     rows = shift_rows(["slova", "ensemble", "softmax"], seeds=4)
     shifts = {("slova", seed): 0.05 + 0.03 * (-1) ** seed for seed in range(4)}  # one time before, one time behind
     rows = [row._replace(value=row.value + shifts.get((row.method, row.seed), 0.0)) for row in rows]
     one = found(tmp_path / "a", shift_cifar10=rows)[claim, "cifar10"]
     assert one.verdict is Verdict.PARTLY
-    assert one.ours.endswith("Ensemble cannot be told from it")
+    assert one.ours.endswith("Ensemble cannot be distinguished from it")
     two = [row for row in rows if row.seed < 2 or row.method != "ensemble"]
     two = [row._replace(value=row.value - 0.01) if row.method == "slova" else row for row in two]
-    assert verdict(tmp_path / "b", claim, shift_cifar10=two) is Verdict.NOT, "two seeds tie nobody"
+    assert verdict(tmp_path / "b", claim, shift_cifar10=two) is Verdict.NOT, "two seeds make no tie"
 
 
-def test_a_winner_that_was_not_run_is_asked_for(tmp_path):
+def test_the_command_for_a_winner_that_was_not_run_is_given(tmp_path):
     one = found(tmp_path, shift_cifar10=shift_rows(["slova", "softmax"]))[
-        "Who is best by the 50 % quartile of the ECE", "cifar10"
+        "Best method by the 50 % quartile of the ECE", "cifar10"
     ]
     assert one.verdict is Verdict.OPEN
     assert "slova bench run shift --on cifar10 --methods ensemble" in one.ours
@@ -95,8 +84,8 @@ def test_the_order_of_methods_holds_in_whole_in_part_or_not(tmp_path):
     assert verdict(tmp_path / "c", claim, shift_cifar10=shift_rows(ORDER[::-1])) is Verdict.NOT
 
 
-def test_ranks_are_compared_with_what_the_paper_says_is_alike(tmp_path):
-    claim = "By ranks SLOVA cannot be told from"
+def test_ranks_are_compared_with_the_statements_of_the_paper(tmp_path):
+    claim = "By ranks SLOVA cannot be distinguished from"
     one = found(tmp_path / "a", shift_cifar10=shift_rows(ORDER))[claim, "cifar10"]
     assert one.verdict is Verdict.PARTLY, "next to SLOVA are others than in the paper, far away the same"
     assert one.paper == "Dropout; Temperature scaling, of 7 rivals"
@@ -133,16 +122,16 @@ def test_strong_shifts_are_counted_one_by_one(tmp_path):
     assert one.verdict is Verdict.REPRODUCED
 
 
-def test_what_noise_buys_and_costs_is_measured_and_not_judged(tmp_path):
+def test_the_effect_of_noise_is_measured_and_not_judged(tmp_path):
     one = found(tmp_path, shift_cifar10=shift_rows(["slova", "slova_clean"]))[
-        "What noise in the calibration set does to SLOVA's ECE", "cifar10"
+        "Effect of noise in the calibration set on SLOVA's ECE", "cifar10"
     ]
     assert one.verdict is Verdict.MEASURED
     assert one.ours.count("(better with)") == 4
-    assert one.sentence.startswith("What noise in the calibration set does to SLOVA's ECE (CIFAR-10): with noise")
+    assert one.sentence.startswith("Effect of noise in the calibration set on SLOVA's ECE (CIFAR-10): with noise")
 
 
-def test_methods_past_the_paper_are_held_against_its_rivals_at_the_seeds_of_both(tmp_path):
+def test_methods_beyond_the_paper_are_compared_with_its_baselines_at_common_seeds(tmp_path):
     claim = "SLOVA, NONE in training, against {}, by quartiles over shifts", "cifar10"
     rows = shift_rows(["ensemble", "slova_none", "temperature"], seeds=3)
     rows = [row for row in rows if row.method != "slova_none" or row.seed < 2]
@@ -152,63 +141,6 @@ def test_methods_past_the_paper_are_held_against_its_rivals_at_the_seeds_of_both
     assert worse.ours.startswith("better in 0 of 9 quartiles (2 seeds)")
     assert better.verdict is Verdict.MEASURED
     assert not [name for name, _ in found(tmp_path / "none") if "NONE in training" in name]
-
-
-def test_foreign_sets_have_their_numbers_with_none_in_training_and_without(tmp_path):
-    rows = ood_rows({"slova_raw": 0.6, "slova_none_raw": 0.1}, on="cifar10")
-    rows += [row._replace(metric="auroc", value=1 - row.value) for row in rows if row.metric == "mmc"]
-    one = found(tmp_path, ood_cifar10=rows)["What NONE in training does to foreign data, uncalibrated", "cifar10"]
-    wanted = "CIFAR-100 0.100 / 0.900 and 0.600 / 0.400; SVHN 0.100 / 0.900 and 0.600 / 0.400"
-    assert one.ours == f"MMC and AUROC with and without (1 seed): {wanted}"
-
-
-LOW = {"softmax": 0.8, "ceda": 0.5, "acet_short": 0.4, "react": 0.7, "slova_raw": 0.2, "slova": 0.1}
-HIGH = LOW | {"slova": 0.9, "slova_raw": 0.95}
-SETS = ("cifar10", "cifar100", "svhn")
-
-
-def ood_files(mmc: dict[str, float]) -> dict[str, list[Row]]:
-    return {f"ood_{on}": ood_rows(mmc, on=on) for on in SETS}
-
-
-def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path):
-    one = found(tmp_path / "a", **ood_files(LOW))["SLOVA has the lowest MMC", ""]
-    assert (one.paper, one.ours) == ("9 of 12, 4 of the 6 pairs there are rows of", "6 of 6")
-    assert one.verdict is Verdict.REPRODUCED
-    assert verdict(tmp_path / "b", "SLOVA has the lowest MMC", "", **ood_files(HIGH)) is Verdict.NOT
-
-
-def test_a_stand_in_speaks_for_a_method_that_was_run_on_one_training_set_only(tmp_path):
-    whole = ood_files(LOW)
-    some = {**whole, "ood_svhn": whole["ood_svhn"] + ood_rows({"acet": 0.01}, on="svhn")}
-    before, after = found(tmp_path / "a", **whole), found(tmp_path / "b", **some)
-    for claim in ("SLOVA has the lowest MMC", "By ranks of the MMC SLOVA cannot be told from"):
-        assert after[claim, ""] == before[claim, ""]
-    everywhere = {name: rows + ood_rows({"acet": 0.01}, on=name[4:]) for name, rows in whole.items()}
-    assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
-
-
-def test_both_read_outs_are_held_against_the_papers_uncalibrated_one(tmp_path):
-    mixed = found(tmp_path, **ood_files(LOW | {"slova": 0.9}))
-    assert mixed["SLOVA, uncalibrated has the lowest MMC", ""].verdict is Verdict.REPRODUCED
-    assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.NOT
-
-
-def test_the_papers_own_table_contradicts_its_text(tmp_path):
-    claim = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be told from"
-    one = found(tmp_path)[claim, ""]
-    assert one.verdict is Verdict.PARTLY
-    assert one.ours.startswith("ACET (mean ranks SLOVA 1.42, ACET 2.46")
-
-
-def test_accuracy_may_differ_by_half_a_point(tmp_path):
-    rows = ood_rows({"softmax": 0.5, "slova": 0.4}, on="svhn")
-    claim = "SLOVA's error is softmax's, to half a point"
-    assert verdict(tmp_path / "a", claim, "svhn", ood_svhn=rows) is Verdict.REPRODUCED
-    worse = [row._replace(value=0.2) if (row.method, row.metric) == ("slova", "error") else row for row in rows]
-    one = found(tmp_path / "b", ood_svhn=worse)[claim, "svhn"]
-    assert one.verdict is Verdict.NOT
-    assert one.paper == "SLOVA 3.29 %, Softmax 3.53 %"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +154,7 @@ def test_accuracy_may_differ_by_half_a_point(tmp_path):
 def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
     rows = found(tmp_path, ablation_cifar10=shift_rows(order, experiment="ablation"))
     claims = (
-        "Read-out, then calibration lower the median ECE of OVA",
+        "Readout and then calibration lower the median ECE of OVA",
         "The complete method has the lowest median NLL of its steps",
     )
     assert tuple(rows[claim, "cifar10"].verdict for claim in claims) == verdicts
@@ -230,14 +162,14 @@ def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
 
 
 @pytest.mark.parametrize(("late", "verdict_"), [(0.1, Verdict.REPRODUCED), (0.3, Verdict.PARTLY)])
-def test_a_fit_is_stable_if_it_hardly_changes_past_the_papers_sizes(late, verdict_, tmp_path):
+def test_a_fit_is_stable_if_it_hardly_changes_beyond_the_sizes_of_the_paper(late, verdict_, tmp_path):
     cell = CELL._replace(experiment="stability", method="slova_clean")
     values = {("M", 1): 0.9, ("M", 10): 0.9, ("M", 20): 0.1, ("M", 30): 0.1, ("M", 50): late}
     values |= {("n_b", 20): 0.9, ("n_b", 400): 0.5, ("n_b", 1000): 0.1, ("", 0): 0.7}
     cells = {cell._replace(parameter=name, parameter_value=float(n)): value for (name, n), value in values.items()}
     cells |= {one._replace(preset="paper"): 9 * value for one, value in cells.items()}  # which the claim is not about
     rows = [Row.of(one, metric, value) for one, value in cells.items() for metric in ("ece", "nll", "brier")]
-    claim = "The fit is stable past M = 10 terms and n_b = 400 points, to a tenth"
+    claim = "The fit is stable beyond M = 10 terms and n_b = 400 points, to a tenth"
     assert verdict(tmp_path, claim, stability_cifar10=rows) is verdict_
 
 
@@ -245,7 +177,7 @@ def test_a_fit_is_stable_if_it_hardly_changes_past_the_papers_sizes(late, verdic
     ("slova", "ova", "expected"),
     [(0.01, 0.8, Verdict.REPRODUCED), (0.6, 0.8, Verdict.PARTLY), (0.9, 0.8, Verdict.NOT)],
 )
-def test_far_from_the_data_slova_should_say_nothing(slova, ova, expected, tmp_path):
+def test_far_from_the_data_the_confidence_of_slova_should_vanish(slova, ova, expected, tmp_path):
     cell = CELL._replace(experiment="directions", shift="direction")
     values = [("slova_raw", 0.0, 0.95), ("ova", 0.0, 0.99), ("slova_raw", 1000.0, slova), ("ova", 1000.0, ova)]
     rows = [Row.of(cell._replace(method=m, level=level), "mmc", x) for m, level, x in values]
@@ -254,26 +186,26 @@ def test_far_from_the_data_slova_should_say_nothing(slova, ova, expected, tmp_pa
     )
 
 
-def test_without_rows_every_claim_says_what_to_run(tmp_path):
+def test_without_rows_every_claim_states_the_command_to_run(tmp_path):
     waiting = [one for one in found(tmp_path).values() if one.verdict is Verdict.OPEN]
     theirs = {claim.text for claim in CLAIMS if claim.answers and "own Table" not in claim.text}
     assert {one.claim for one in waiting} >= theirs
     assert all("slova bench run " in one.ours for one in waiting)
 
 
-def test_on_a_set_without_numbers_of_the_paper_only_what_stands_in_its_text_is_asked(tmp_path):
+def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judged(tmp_path):
     rows = shift_rows(["slova", "ensemble", "softmax", "temperature"], on="digits")
     own = found(tmp_path, shift_digits=rows)
     judged = {on for (_, on), one in own.items() if one.verdict is not Verdict.OPEN}
     assert judged <= {"digits", ""}
-    assert ("Who is best by the 50 % quartile of the ECE", "digits") not in own
+    assert ("Best method by the 50 % quartile of the ECE", "digits") not in own
     assert own["On clean data SLOVA is as accurate as softmax, to half a point", "digits"].verdict is Verdict.REPRODUCED
 
 
-def test_a_tally_counts_every_finding(tmp_path):
+def test_verdict_counts_cover_every_claim(tmp_path):
     every = list(found(tmp_path, shift_cifar10=shift_rows(ORDER)).values())
-    assert sum(tally(every).values()) == len(every)
-    assert tally(every)[Verdict.OPEN] == sum(one.verdict is Verdict.OPEN for one in every)
+    assert sum(verdict_counts(every).values()) == len(every)
+    assert verdict_counts(every)[Verdict.OPEN] == sum(one.verdict is Verdict.OPEN for one in every)
 
 
 def test_a_run_that_is_half_done_is_compared_at_the_seeds_it_has_finished(tmp_path):

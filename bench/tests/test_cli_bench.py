@@ -52,15 +52,15 @@ def test_seeds_are_a_count_or_a_list(folder, text, wanted):
         (["ood", "--seeds", "some"], "--seeds must be a count such as 5"),
         (["ood", "--seeds", "0,-1"], "--seeds must be a count such as 5"),
         (["ood", "--methods", ","], "--methods must be names such as softmax,slova; got ','"),
-        (["ood", "--methods", "sofmax"], "no method is called sofmax; there are acet"),
-        (["odd"], "no experiment is called 'odd'; there are ablation"),
-        (["ood", "--on", "imagenet"], "nothing can be trained on 'imagenet'; there are digits"),
-        (["ood", "--preset", "best"], "no preset is called 'best'; there are fair, paper"),
+        (["ood", "--methods", "sofmax"], "unknown method sofmax; the methods are acet"),
+        (["odd"], "experiment must be one of ablation"),
+        (["ood", "--on", "imagenet"], "the training set must be one of digits"),
+        (["ood", "--preset", "best"], "preset must be one of fair, paper, got 'best'"),
         (
             ["shift", "--on", "cifar10", "--embedded", "--preset", "paper"],
-            "the stored answers are of networks of the fair preset: leave --embedded or --preset out",
+            "the stored logits are of the fair preset: omit --embedded or --preset",
         ),
-        (["ood", "--device", "tpu"], "there is no tpu device here; --device cpu runs everywhere"),
+        (["ood", "--device", "tpu"], "device 'tpu' is not available; --device cpu runs everywhere"),
         (["ood", "--minutes", "0"], "Invalid value for '--minutes'"),
     ],
 )
@@ -72,7 +72,7 @@ def test_what_cannot_be_is_a_sentence_and_leaves_nothing(folder, words, sentence
 def test_a_gpu_that_is_not_there_is_a_sentence(folder, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert (
-        fails(bench("run", "ood", "--device", "cuda")) == "there is no cuda device here; --device cpu runs everywhere"
+        fails(bench("run", "ood", "--device", "cuda")) == "device 'cuda' is not available; --device cpu runs everywhere"
     )
 
 
@@ -82,7 +82,7 @@ def test_a_repeated_method_is_run_once(folder):
     assert len({row.key for row in rows}) == len(rows) == 2 + 4 * 4
 
 
-def test_out_of_time_it_stops_and_says_how_much_is_left_and_the_next_run_completes(folder):
+def test_out_of_time_it_stops_and_reports_what_is_left_and_the_next_run_completes(folder):
     words = ("run", "ood", "--quick", "--methods", "softmax,slova")
     stopped = bench(*words, "--minutes", "0.00001")
     assert stopped.exit_code == 0
@@ -96,11 +96,11 @@ def test_out_of_time_it_stops_and_says_how_much_is_left_and_the_next_run_complet
 
 
 def test_progress_has_an_estimate_of_the_time_left(folder):
-    said = bench("run", "ood", "--quick", "--methods", "softmax").stderr
-    assert " s left  softmax, seed 0: digits-test" in said
+    output = bench("run", "ood", "--quick", "--methods", "softmax").stderr
+    assert " s left  softmax, seed 0: digits-test" in output
 
 
-def test_the_summary_is_a_line_a_method_and_a_column_a_metric(folder):
+def test_the_summary_has_one_line_per_method_and_one_column_per_metric(folder):
     lines = bench("run", "ood", "--quick", "--methods", "softmax,slova").stdout.splitlines()
     assert lines[0].startswith("mean over sets, quick  ")
     assert lines[0].split()[4:] == ["error", "aupr", "auroc", "fpr95", "mmc"]
@@ -127,7 +127,7 @@ def test_where_methods_have_nothing_in_common_there_is_no_mean():
     assert [line.split()[-1] for line in summary(rows, "").splitlines()] == ["observed", "0", "–", "–"]
 
 
-def test_interrupted_it_keeps_the_rows_and_says_how_to_go_on(folder, monkeypatch):
+def test_interrupted_it_keeps_the_rows_and_states_how_to_resume(folder, monkeypatch):
     words, append, calls = ("run", "ood", "--quick", "--methods", "softmax,slova"), Results.append, []
 
     def interrupted(self, rows):
@@ -157,15 +157,13 @@ def test_a_method_of_which_nothing_is_measured_is_named(folder):
 
 
 def test_data_that_are_missing_are_named_with_their_file_and_folder(folder, monkeypatch):
-    import pooch
-
     def offline(*_, **__):
         raise OSError("no network")
 
-    monkeypatch.setattr(pooch, "HTTPDownloader", lambda **_: offline)
+    monkeypatch.setattr("slova_bench.data.download._stream", offline)
     monkeypatch.setattr("slova_bench.data.download.RETRIES", 0)
-    said = fails(bench("run", "shift", "--on", "cifar10", "--quick", "--methods", "softmax", "--data-dir", "data"))
-    assert said.endswith(
+    output = fails(bench("run", "shift", "--on", "cifar10", "--quick", "--methods", "softmax", "--data-dir", "data"))
+    assert output.endswith(
         "cannot be downloaded (no network): try again, or put cifar-10-binary.tar.gz into data by hand"
     )
     assert not [path for path in folder.rglob("*") if path.is_file()]
@@ -178,10 +176,10 @@ def test_data_that_are_not_what_they_should_be_are_refused(folder, name):
         np.savez(folder / name, images=images, labels=labels)
     else:
         (folder / name).write_bytes(b"something else")
-    said = fails(bench("run", "shift", "--on", "cifar10", "--quick", "--methods", "softmax", "--data-dir", folder))
-    assert name in said
-    assert "match" in said
-    assert "checksum" in said
+    output = fails(bench("run", "shift", "--on", "cifar10", "--quick", "--methods", "softmax", "--data-dir", folder))
+    assert name in output
+    assert "match" in output
+    assert "checksum" in output
     assert not [path for path in folder.rglob("*") if path.is_file() and path.name != name]
 
 
@@ -226,12 +224,12 @@ def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
 
 
 def test_the_list_has_experiments_data_sets_presets_and_methods():
-    said = bench("list").stdout
+    output = bench("list").stdout
     for word in ("stability", "svhn", "paper", "slova_raw"):
-        assert word in said
+        assert word in output
 
 
-def test_images_are_made_ahead_and_named(folder, monkeypatch):
+def test_images_are_computed_in_advance_and_named(folder, monkeypatch):
     from slova_bench import prepare
     from slova_bench.test_sets import TestSet
 

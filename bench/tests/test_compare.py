@@ -12,8 +12,8 @@ COLUMNS = ["experiment", "method", "preset", "train", "test", "shift", "level", 
 COLUMNS += ["parameter", "parameter_value", "metric", "value"]
 # What the paper prints, in the columns of the results. The paper names no seed and no number of images: seed is -1 and
 # n is 0 there. brier_q25 is the first quartile over all corrupted versions (shift "all"), and error is a fraction. What
-# the text claims has n = the number of cells: the `wins` of SLOVA, and `alike`, 1 where a method is said to be
-# statistically indistinguishable from SLOVA and 0 where it is said to differ (of Ensemble it says neither).
+# the text claims has n = the number of cells: the `wins` of SLOVA, and `alike`, 1 where a method is stated to be
+# statistically indistinguishable from SLOVA and 0 where it is stated to differ (neither for Ensemble).
 PAPER = Path(__file__).parents[1] / "src" / "slova_bench"
 
 
@@ -67,7 +67,7 @@ def test_the_papers_quartiles_rise(metric):
 
 
 def test_in_the_papers_own_table_slova_and_acet_do_not_differ():
-    """Erratum: the text says that SLOVA differs from all others."""
+    """Erratum: the text states that SLOVA differs from all others."""
     found = compare(paper(), metrics=["mmc"])
     wanted = {"slova": 1.417, "acet": 2.458, "ceda": 3.083, "react": 3.25, "softmax": 4.792}
     assert {name: round(rank, 3) for name, rank in found.pooled.distance.mean_ranks.items()} == wanted
@@ -75,20 +75,20 @@ def test_in_the_papers_own_table_slova_and_acet_do_not_differ():
     assert found.pooled.distance.distance == pytest.approx(1.612, abs=5e-4)
     assert found.pooled.rejects
     assert found.pooled.distance.alike == ("acet",)
-    said = {line["method"] for line in paper() if (line["experiment"], line["metric"]) == ("ood", "alike")}
-    assert said == {"acet", "ceda", "react", "softmax"}
+    stated = {line["method"] for line in paper() if (line["experiment"], line["metric"]) == ("ood", "alike")}
+    assert stated == {"acet", "ceda", "react", "softmax"}
     assert (len(found.cells), found.dropped, found.left_out, found.caution) == (12, {}, (), "")
     assert found.pooled == found.per_seed[-1] == found.naive
 
 
-def test_in_the_papers_own_table_slova_is_the_best_in_as_many_cases_as_it_says():
+def test_in_the_papers_own_table_slova_is_the_best_in_as_many_cases_as_stated():
     lines = [line for line in paper() if line["metric"] == "mmc"]
     best = {}
     for line in sorted(lines, key=lambda line: -float(line["value"])):
         best[line["train"], line["test"]] = line["method"]
-    (said,) = [line for line in paper() if line["metric"] == "wins"]
-    assert list(best.values()).count("slova") == float(said["value"]) == 9
-    assert len(best) == int(said["n"]) == 12
+    (stated,) = [line for line in paper() if line["metric"] == "wins"]
+    assert list(best.values()).count("slova") == float(stated["value"]) == 9
+    assert len(best) == int(stated["n"]) == 12
 
 
 # Comparisons of rows
@@ -116,7 +116,7 @@ def test_seeds_are_averaged_before_ranking_and_naive_pooling_counts_them_as_cell
     assert found.naive.distance.distance == pytest.approx(found.pooled.distance.distance / np.sqrt(2))
 
 
-def test_several_metrics_make_one_rank_a_cell():
+def test_several_metrics_make_one_rank_per_cell():
     rows = grid([[1, 2, 3]] * 4) + grid([[0.9, 0.7, 0.8]] * 4, metric="accuracy")
     found = compare(rows, metrics=["nll", "accuracy"])
     assert found.pooled.distance.mean_ranks == {"slova": 1, "softmax": 2.5, "svi": 2.5}
@@ -171,25 +171,28 @@ def test_numbers_may_be_text_as_in_a_csv_file():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: ranks([1.0, 2.0]), r"values \(2,\) are not \(cells, methods\)"),
-        (lambda: ranks([[1.0], [2.0]]), "a comparison needs 2 methods or more, not 1"),
-        (lambda: friedman([[1.0, 2.0]]), "a comparison needs 2 cells or more, not 1"),
+        (lambda: ranks([1.0, 2.0]), r"values must be \(cells, methods\), got \(2,\)"),
+        (lambda: ranks([[1.0], [2.0]]), "a comparison needs at least 2 methods, got 1"),
+        (lambda: friedman([[1.0, 2.0]]), "a comparison needs at least 2 cells, got 1"),
         (
             lambda: ranks([[1.0, 2.0], [1.0, np.nan]]),
             "values are NaN in cell 1 of method 1: a missing value has no rank",
         ),
-        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="c"), "control 'c' is none of a, b"),
-        (lambda: bonferroni_dunn({"a": 1}, 5, control="a"), "a comparison needs 2 methods or more, not 1"),
-        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="a", alpha=5), "alpha 5 is not between 0 and 1"),
-        (lambda: compare(grid([[1, 2]] * 2), metrics="nll"), "metrics 'nll' are not a list of names"),
+        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="c"), "control must be one of a, b, got 'c'"),
+        (lambda: bonferroni_dunn({"a": 1}, 5, control="a"), "a comparison needs at least 2 methods, got 1"),
+        (lambda: bonferroni_dunn({"a": 1, "b": 2}, 5, control="a", alpha=5), r"alpha must lie in \(0, 1\), got 5"),
+        (lambda: compare(grid([[1, 2]] * 2), metrics="nll"), "metrics must be a list of names, got 'nll'"),
         (
             lambda: compare(grid([[1, 2]] * 2), metrics=["nll"], control="svi"),
             "'svi' has no such rows; there are slova",
         ),
         (lambda: compare(grid([[1, 2]] * 2), metrics=["nll"], methods=["knn"]), "'knn' has no such rows"),
         (lambda: compare([], metrics=["nll"]), "'slova' has no such rows; there are none at all"),
-        (lambda: compare(grid([[1]] * 2), metrics=["nll"]), "a comparison needs 2 methods or more, not 1"),
-        (lambda: compare(grid([[1, 2], [1]]), metrics=["nll"]), "no method is missing, not 1; softmax has fewest"),
+        (lambda: compare(grid([[1]] * 2), metrics=["nll"]), "a comparison needs at least 2 methods, got 1"),
+        (
+            lambda: compare(grid([[1, 2], [1]]), metrics=["nll"]),
+            "with all methods are needed, got 1; softmax has the fewest",
+        ),
         (lambda: compare(grid([[1, 2]] * 2) * 2, metrics=["nll"]), "slova has two values of nll at seed 0 of"),
         (
             lambda: compare(grid([[1, np.nan]] * 2), metrics=["nll"]),

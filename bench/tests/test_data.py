@@ -94,16 +94,16 @@ def test_a_limit_takes_the_first_images(toy):
     few = data.load("toy-val", limit=3)
     assert few.images.equal(data.load("toy-val").images[:3])
     assert len(data.load("toy-val", limit=1000)) == 4
-    with pytest.raises(DataError, match="the limit is 0, wanted at least 1"):
+    with pytest.raises(DataError, match="limit must be at least 1, got 0"):
         data.load("toy-val", limit=0)
 
 
-def test_images_without_labels_are_of_no_class_and_so_are_foreign_ones(toy):
+def test_images_without_labels_and_ood_images_are_labelled_none(toy):
     np.savez(toy / "lsun-test.npz", images=IMAGES)
     assert data.load("lsun-test").labels.tolist() == [NONE] * 20
     split = data.load("toy-test")
-    assert split.foreign().labels.tolist() == [NONE] * 20
-    assert split.foreign().images is split.images
+    assert split.as_ood().labels.tolist() == [NONE] * 20
+    assert split.as_ood().images is split.images
     assert split.labels.tolist() == LABELS.tolist()
 
 
@@ -151,12 +151,13 @@ def test_where_there_is_no_download_the_missing_file_and_the_folder_are_named(tm
 
 
 def test_an_unknown_name_is_refused_with_those_there_are():
+    known = "digits-train, .*imagenet224-test"
     for name in ("mnist-test", "cifar10", "cifar10-dev", "lsun-train", "-test", ""):
-        with pytest.raises(DataError, match=f"no images called '{name}': there are digits-train, .*imagenet224-test"):
+        with pytest.raises(DataError, match=f"unknown images '{name}'; the splits are {known}"):
             data.load(name)
 
 
-def test_every_data_set_says_its_classes_and_what_is_foreign_to_it():
+def test_every_data_set_has_classes_and_ood_sets():
     assert {data.classes(name) for name in ("digits", "cifar10-val", "svhn-full")} == {10}
     assert (data.classes("cifar100"), data.classes("tinyimagenet"), data.classes("lsun")) == (100, 200, 0)
     for name in catalogue.DATASETS:

@@ -1,4 +1,4 @@
-"""The download, against a server on this machine that can be told to fail."""
+"""The download, from a local server that can fail."""
 
 import hashlib
 import sys
@@ -25,13 +25,13 @@ def content():
 
 @pytest.fixture
 def server(content):
-    """Serves the content after the failures it is told of: a status, or "cut" for half a body."""
-    told, asked = [], []
+    """Serves the content after a list of failures: a status, or "cut" for half a body."""
+    failures, requests = [], []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
-            failure = told.pop(0) if told else 200
+            requests.append(self.path)
+            failure = failures.pop(0) if failures else 200
             self.send_response(failure if failure != "cut" else 200)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -43,7 +43,7 @@ def server(content):
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        running.told, running.asked = told, asked
+        running.failures, running.requests = failures, requests
         yield running
         running.shutdown()
         thread.join()
@@ -77,7 +77,7 @@ def left_in(folder):
 def test_a_split_is_downloaded_once_and_kept(web, file, server, tmp_path):
     folder = tmp_path / "new" / "folder"
     first, second = pack(file, folder), pack(file, folder)
-    assert server.asked == ["/~toy/toy.bin"]
+    assert server.requests == ["/~toy/toy.bin"]
     assert left_in(folder) == ["toy-train.npz", "toy.bin"]
     for found in (first, second):
         assert (found.images == IMAGES).all()
@@ -88,22 +88,22 @@ def test_two_splits_of_an_archive_are_one_download(web, file, server, tmp_path):
     pack(file, tmp_path)
     part = Archive(file.archive.url, file.archive.md5, lambda path: tuple(array[:8] for array in read(path)))
     assert len(pack(File(name="toy-test", classes=10, archive=part), tmp_path).images) == 8
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("failures", [[503], [500, 502, 429], ["cut"], ["cut", 503, "cut"]])
 def test_a_failure_that_passes_is_tried_again(web, file, server, tmp_path, failures):
-    server.told.extend(failures)
+    server.failures.extend(failures)
     assert (pack(file, tmp_path / "new").images == IMAGES).all()
-    assert len(server.asked) == len(failures) + 1
+    assert len(server.requests) == len(failures) + 1
 
 
 @pytest.mark.parametrize(("failure", "reason"), [(503, "503 Server Error"), (404, "404"), ("cut", "")])
-def test_a_failure_that_stays_leaves_nothing_and_says_what_to_do(web, file, server, tmp_path, failure, reason):
-    server.told.extend([failure] * 99)
+def test_a_permanent_failure_leaves_nothing_and_states_what_to_do(web, file, server, tmp_path, failure, reason):
+    server.failures.extend([failure] * 99)
     with pytest.raises(OSError, match=rf"/~toy/toy.bin cannot be downloaded \(.*{reason}.*put toy.bin into"):
         pack(file, tmp_path / "new")
-    assert len(server.asked) == 1 + RETRIES
+    assert len(server.requests) == 1 + RETRIES
     assert left_in(tmp_path / "new") == []
 
 
@@ -121,8 +121,7 @@ def test_wrong_images_in_a_right_archive_are_not_kept(web, file, tmp_path):
     assert left_in(tmp_path / "new") == ["toy.bin"]
 
 
-def test_whoever_watches_sees_a_progress_bar(web, file, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("tqdm")
+def test_a_terminal_shows_a_progress_bar(web, file, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     pack(file, tmp_path)
     assert "100%" in capsys.readouterr().err
@@ -153,5 +152,5 @@ def test_an_archive_put_there_by_hand_needs_no_download_but_its_checksum(file, s
     (tmp_path / "toy.bin").write_bytes(content[:-1])
     with pytest.raises(DataError, match=r"toy.bin does not match its checksum: remove it, and it is downloaded"):
         pack(file, tmp_path)
-    assert server.asked == []
+    assert server.requests == []
     assert (tmp_path / "toy.bin").read_bytes() == content[:-1]

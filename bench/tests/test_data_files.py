@@ -41,17 +41,17 @@ def test_a_good_file_is_accepted_whatever_integers_its_labels_are(tmp_path, dtyp
         ({"pictures": IMAGES}, " has no array 'images': there are 'pictures'"),
         ({}, " has no array 'images': there are none"),
         ({"images": IMAGES}, " has no array 'labels'"),
-        ({"images": IMAGES / 255}, ": the images are float64 (20, 32, 32, 3), wanted uint8 (20, 32, 32, 3)"),
-        ({"images": np.uint8(3)}, ": the images are uint8 (), wanted uint8 (20, 32, 32, 3)"),
+        ({"images": IMAGES / 255}, ": the images are float64 (20, 32, 32, 3), expected uint8 (20, 32, 32, 3)"),
+        ({"images": np.uint8(3)}, ": the images are uint8 (), expected uint8 (20, 32, 32, 3)"),
         (
             {"images": IMAGES.transpose(0, 3, 1, 2)},
-            ": the images are uint8 (20, 3, 32, 32), wanted uint8 (20, 32, 32, 3)",
+            ": the images are uint8 (20, 3, 32, 32), expected uint8 (20, 32, 32, 3)",
         ),
-        ({"images": IMAGES[1:]}, ": the images are uint8 (19, 32, 32, 3), wanted uint8 (20, 32, 32, 3)"),
-        ({"images": IMAGES, "labels": LABELS[1:]}, ": the labels are int64 (19,), wanted integers (20,)"),
-        ({"images": IMAGES, "labels": LABELS / 1}, ": the labels are float64 (20,), wanted integers (20,)"),
-        ({"images": IMAGES, "labels": LABELS + 1}, ": the labels go from 1 to 10, wanted 0 to 9"),
-        ({"images": IMAGES, "labels": LABELS - 1}, ": the labels go from -1 to 8, wanted 0 to 9"),
+        ({"images": IMAGES[1:]}, ": the images are uint8 (19, 32, 32, 3), expected uint8 (20, 32, 32, 3)"),
+        ({"images": IMAGES, "labels": LABELS[1:]}, ": the labels are int64 (19,), expected integers (20,)"),
+        ({"images": IMAGES, "labels": LABELS / 1}, ": the labels are float64 (20,), expected integers (20,)"),
+        ({"images": IMAGES, "labels": LABELS + 1}, ": the labels go from 1 to 10, expected 0 to 9"),
+        ({"images": IMAGES, "labels": LABELS - 1}, ": the labels go from -1 to 8, expected 0 to 9"),
         (
             {"images": OTHER_IMAGES, "labels": LABELS},
             ": the images do not match their checksum, so they are not those of toy-train",
@@ -71,7 +71,7 @@ def test_a_file_without_a_recorded_count_may_hold_any_images_but_not_none(tmp_pa
     np.savez(tmp_path / "toy-train.npz", images=OTHER_IMAGES[:3], labels=[-1, 0, 9])
     assert pack(UNLABELLED, tmp_path).labels.tolist() == [-1, 0, 9]
     np.savez(tmp_path / "toy-train.npz", images=IMAGES[:0])
-    assert refusal(UNLABELLED, tmp_path) == ": the images are uint8 (0, 32, 32, 3), wanted uint8 (N, 32, 32, 3)"
+    assert refusal(UNLABELLED, tmp_path) == ": the images are uint8 (0, 32, 32, 3), expected uint8 (N, 32, 32, 3)"
 
 
 def test_a_damaged_file_is_refused(tmp_path):

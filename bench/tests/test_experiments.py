@@ -65,18 +65,18 @@ def test_ablation_is_shift_with_five_methods(folder):
     rows = bench_run(folder, "ablation")
     methods = {"softmax", "ova", "slova_raw", "slova", "slova_clean"}
     check(rows, {"accuracy", "ece", "nll", "brier", "mmc"}, methods, {("digits-test", *shift) for shift in SHIFTS})
-    for metric in ("accuracy", "mmc"):  # the read-out changes the confidence and not the answer
+    for metric in ("accuracy", "mmc"):  # the readout changes the confidence and not the prediction
         one, other = ([r.value for r in rows if (r.method, r.metric) == (m, metric)] for m in ("ova", "slova_raw"))
         assert (one == other) is (metric == "accuracy")
 
 
-def test_ood_has_the_error_at_home_and_detection_elsewhere(folder):
+def test_ood_has_the_error_on_the_test_set_and_detection_on_ood_sets(folder):
     rows = bench_run(folder, "ood")
-    sets = {("digits-test", "", 0)} | {(name, "", 0) for name in DIGITS.foreign}
+    sets = {("digits-test", "", 0)} | {(name, "", 0) for name in DIGITS.ood}
     check(rows, {"error", "mmc", "auroc", "aupr", "fpr95"}, set(experiments()["ood"].methods), sets)
-    home = {row.metric for row in rows if row.test == "digits-test"}
-    away = {row.metric for row in rows if row.test != "digits-test"}
-    assert (home, away) == ({"error", "mmc"}, {"mmc", "auroc", "aupr", "fpr95"})
+    inside = {row.metric for row in rows if row.test == "digits-test"}
+    outside = {row.metric for row in rows if row.test != "digits-test"}
+    assert (inside, outside) == ({"error", "mmc"}, {"mmc", "auroc", "aupr", "fpr95"})
     same = {m: [r.value for r in rows if r.method == m and r.metric in ("error", "mmc")] for m in ("softmax", "energy")}
     assert same["softmax"] == same["energy"]  # a detector changes the score, not the probabilities
     assert [r.value for r in rows if (r.method, r.metric) == ("softmax", "auroc")] != [
@@ -88,11 +88,11 @@ def test_directions_follow_the_confidence_from_the_images_on(folder):
     rows = bench_run(folder, "directions")
     sets = {("digits-test", "direction", level) for level in LEVELS}
     check(rows, {"mmc", "confidence_std", "confident"}, {"softmax", "ova", "slova_raw", "slova"}, sets)
-    home = next(
+    clean = next(
         r.value for r in bench_run(folder, "ood") if (r.method, r.test, r.metric) == ("ova", "digits-test", "mmc")
     )
     start = next(r.value for r in rows if (r.method, r.level, r.metric) == ("ova", 0, "mmc"))
-    assert start == pytest.approx(home, abs=1e-6)
+    assert start == pytest.approx(clean, abs=1e-6)
 
 
 def test_stability_has_the_optimal_fit_beside_every_number_of_terms_and_points(folder):
@@ -116,7 +116,7 @@ def test_planes_have_rings_and_pictures_and_runs_add_to_them(folder):
         assert middle == pytest.approx(next(r.value for r in rows if (r.method, r.level) == (method, 0)), abs=1e-6)
 
 
-def test_the_appendix_needs_no_network_and_its_curves_are_what_they_say(folder):
+def test_the_appendix_needs_no_network_and_its_curves_match_their_formulas(folder):
     rows = bench_run(folder, "appendix")
     check(
         rows, {"calibrated"}, {"exact", "approximate", "fitted"}, {("", "", round(n / 100, 2)) for n in range(1, 101)}

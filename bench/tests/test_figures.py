@@ -1,4 +1,4 @@
-"""The figures show what the rows say, the same bytes every time, without torch and without a window system."""
+"""The figures show the rows, with the same bytes every time, without torch and pyplot."""
 
 import itertools
 import json
@@ -7,33 +7,23 @@ import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.patches import Patch
-from slova_bench import labels
 from slova_bench.experiments import experiments
 from slova_bench.figures import (
     FIGURES,
-    ablation,
     appendix,
     confidence_map,
-    critical,
     directions,
     maps,
     planes,
-    reliability,
-    risk_coverage,
     save,
     stability,
-    style,
 )
 from slova_bench.histograms import Histograms
 from slova_bench.parquet import save_table
 from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
-from slova_bench.tables.ranks import shift_comparison
 
 from slova.heads import log_slova
 
@@ -91,11 +81,11 @@ def map_rows():
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory, methods, shift_rows, foreign_rows, histogram):
+def results(tmp_path_factory, methods, shift_rows, ood_rows, histogram):
     """A folder with a little of everything."""
     folder = tmp_path_factory.mktemp("results")
     shifted = shift_rows(methods=(*methods, "slova_distance"))
-    everything = [*shifted, *shift_rows("ablation"), *foreign_rows(), *direction_rows(), *stability_rows()]
+    everything = [*shifted, *shift_rows("ablation"), *ood_rows(), *direction_rows(), *stability_rows()]
     everything += [*appendix_rows(), *map_rows(), Row.of(cell("plane"), "mmc", 0.5)]
     for name, rows in itertools.groupby(everything, lambda row: row.experiment):
         results = Results(folder, f"{name}-digits")
@@ -113,8 +103,8 @@ def evidence(tmp_path_factory, methods, shift_rows, foreign_rows, histogram):
 
 
 @pytest.mark.parametrize("drawing", FIGURES, ids=lambda drawing: drawing.name)
-def test_every_figure_of_the_catalogue_becomes_two_readable_files(drawing, evidence, tmp_path):
-    svg, png = save(drawing.draw(evidence, "digits"), tmp_path / drawing.name)
+def test_every_figure_of_the_catalogue_becomes_two_readable_files(drawing, results, tmp_path):
+    svg, png = save(drawing.draw(results, "digits"), tmp_path / drawing.name)
     assert ElementTree.parse(svg).getroot().tag.endswith("svg")
     assert png.read_bytes().startswith(b"\x89PNG")
 
@@ -130,16 +120,16 @@ def test_the_catalogue_has_names_of_its_own_captions_and_experiments_that_exist(
 def test_what_was_not_run_is_named_with_the_command_that_runs_it(drawing, tmp_path):
     with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
         drawing.draw(ResultsFolder.read(tmp_path), "svhn")
-    foreign = Row.of(cell(drawing.experiment), "nonsense", 0.5)  # rows, but none to draw
-    Results(tmp_path, f"{drawing.experiment}-svhn").append([foreign])
+    other = Row.of(cell(drawing.experiment), "nonsense", 0.5)  # rows, but none to draw
+    Results(tmp_path, f"{drawing.experiment}-svhn").append([other])
     with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
         drawing.draw(ResultsFolder.read(tmp_path), "svhn")
 
 
-def test_what_pools_all_training_sets_is_drawn_once(tmp_path, foreign_rows):
+def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
     for on in ("cifar10", "svhn"):
         results = Results(tmp_path, f"ood-{on}")
-        results.append([row._replace(train=f"{on}-train") for row in foreign_rows()])
+        results.append([row._replace(train=f"{on}-train") for row in ood_rows()])
         results.close()
     (drawing,) = [drawing for drawing in FIGURES if drawing.across]
     assert drawing.sets(ResultsFolder.read(tmp_path)) == ("",)
@@ -147,9 +137,9 @@ def test_what_pools_all_training_sets_is_drawn_once(tmp_path, foreign_rows):
     assert len(drawing.draw(ResultsFolder.read(tmp_path), "").axes) == 1
 
 
-def test_the_appendix_is_the_same_for_every_data_set(evidence):
+def test_the_appendix_is_the_same_for_every_data_set(results):
     drawing = next(drawing for drawing in FIGURES if drawing.experiment == "appendix")
-    assert len(drawing.draw(evidence, "cifar10").axes[0].lines) == 3
+    assert len(drawing.draw(results, "cifar10").axes[0].lines) == 3
 
 
 def test_figures_need_neither_torch_nor_pyplot():
@@ -164,59 +154,6 @@ print(json.dumps(sorted(sys.modules)))
 """
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
     assert set(loaded) & {"torch", "matplotlib.pyplot", "tkinter", "pandas", "sklearn"} == set()
-
-
-def test_saving_twice_gives_the_same_bytes_whatever_the_readers_settings(tmp_path, shift_rows):
-    rows = shift_rows()
-    first = save(ablation.plot(rows), tmp_path / "first")
-    with matplotlib.rc_context({"font.size": 20, "svg.hashsalt": "other", "axes.facecolor": "pink"}):
-        figure = ablation.plot(rows)
-        second = save(figure, tmp_path / "second")
-        third = save(figure, tmp_path / "third")
-    for one, other, again in zip(first, second, third, strict=True):
-        assert one.read_bytes() == other.read_bytes() == again.read_bytes()
-
-
-def test_names_are_drawn_as_they_are(tmp_path, monkeypatch, shift_rows, histogram):
-    monkeypatch.setitem(style.STYLE, "svg.fonttype", "none")  # letters instead of their outlines
-    name = "<b>$x^1$&50%"
-    drawn = {
-        "boxes": ablation.plot(shift_rows(methods=(name, "slova"))),
-        "ranks": critical.plot(shift_comparison(shift_rows(methods=(name, "slova")), ()).pooled),
-        "panels": reliability.plot([histogram(name)]),
-        "lines": risk_coverage.plot([histogram(name)]),
-    }
-    for what, figure in drawn.items():
-        (svg,) = save(figure, tmp_path / what, kinds=["svg"])
-        assert name in "".join(ElementTree.parse(svg).getroot().itertext()), what
-
-
-def test_methods_that_are_drawn_together_look_different():
-    looks = [labels.look(name) for name in (*experiments()["shift"].methods, "slova_mirror")]
-    for look_of in (style.fill, lambda look: {**style.line(look), "label": None}):
-        assert len({repr(sorted(look_of(look).items())) for look in looks}) == len(looks)
-
-
-@pytest.mark.parametrize(("letters", "columns"), [(4, {5}), (30, {1, 2, 3}), (300, {1})])
-def test_a_legend_has_as_many_columns_as_fit(letters, columns):
-    @style.styled
-    def drawn():
-        figure, _ = style.canvas(1, 1, (9.6, 6.0))
-        style.keys(figure, [Patch(label="n" * letters) for _ in range(17)], 5)
-        FigureCanvasAgg(figure).draw()
-        return figure
-
-    figure = drawn()
-    (legend,) = figure.legends
-    assert legend._ncols in columns
-    assert letters == 300 or legend.get_window_extent().width <= figure.bbox.width
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.001, "0.001"), (0.02, "0.02"), (1, "1"), (10_000, "10000"), (1e-8, "10⁻⁸"), (1e12, "10¹²")]
-)
-def test_powers_are_written_without_formulas(value, text):
-    assert style.power(value) == text
 
 
 # Curves and pictures
@@ -240,7 +177,7 @@ def test_planes_have_alpha_across_beta_upwards_and_one_scale_of_colours():
     assert values[0, -1] == pytest.approx(0.5 + 4 / 20 - 4 / 100 + 0.01)  # beta -4, alpha 4, the mean of both seeds
 
 
-def test_the_confidence_map_is_the_read_out():
+def test_the_confidence_map_is_the_readout():
     image = np.asarray(confidence_map.plot().axes[1].images[0].get_array())
     assert image[0, 150] == pytest.approx(np.exp(log_slova(np.array([0.0, -13.8155])))[0], abs=1e-6)
     assert image[-1, -1] == pytest.approx(0, abs=1e-5)
@@ -268,14 +205,14 @@ def test_stability_has_the_optimum_as_a_level_line():
         assert list(optimum.get_ydata()) == pytest.approx([np.mean(found[""])] * 2)
 
 
-def test_calibration_maps_lie_over_the_averages_of_their_own_seed():
+def test_calibrators_are_drawn_over_the_averages_of_their_own_seed():
     rows = [row._replace(value=row.value / (1 + row.seed)) for row in map_rows()]
     for axis in maps.plot(rows).axes:
         drawn = {line.get_label(): line.get_xydata() for line in axis.lines}
         for label, metric, seed in (
             ("moving averages", "observed", 0),
-            ("fitted map", "calibrated", 0),
-            ("fitted maps of other seeds", "calibrated", 1),
+            ("fitted calibrator", "calibrated", 0),
+            ("calibrators of other seeds", "calibrated", 1),
         ):
             wanted = [(row.level, row.value) for row in rows if (row.metric, row.seed) == (metric, seed)]
             np.testing.assert_allclose(drawn[label], wanted)

@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 from slova_bench import labels
-from slova_bench.figures import FIGURES, ablation, critical, reliability, risk_coverage, shift
+from slova_bench.figures import FIGURES, ablation, critical, reliability, risk_coverage, shift, sources
 from slova_bench.figures.groups import summed
-from slova_bench.histograms import Histogram
+from slova_bench.histograms import BINS, Histogram
 from slova_bench.ranks import bonferroni_dunn
 from slova_bench.results import Cell, Results
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables import quartiles as quartile_tables
 from slova_bench.tables.ranks import ood_comparison, shift_comparison
+
+from slova.metrics.binning import BinCounts
 
 CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 1000)
 
@@ -59,22 +62,26 @@ def test_the_ablation_pools_all_severities(shift_rows, methods):
         np.testing.assert_allclose(boxes(axis), [quartiles(rows, metric=metric, method=m) for m in methods])
 
 
-def test_the_three_shifts_that_are_not_of_the_paper_stay_out(tmp_path, shift_rows):
-    rows = shift_rows(shifts=("fog", "snow", "motion_blur", "jpeg_compression"))
-    Results(tmp_path, "shift-cifar10").append(rows)
-    drawing = next(drawing for drawing in FIGURES if drawing.name == "shift")
-    found = boxes(drawing.draw(ResultsFolder.read(tmp_path), "cifar10").axes[0])
-    assert all(low == high for *_, low, high in found)  # one shift, one value
-    assert set(labels.OTHER_SHIFTS).isdisjoint(labels.PAPER_SHIFTS)
+def test_a_new_shift_joins_neither_the_tables_nor_the_figures_of_the_paper(tmp_path, shift_rows):
+    rows = shift_rows(shifts=labels.PAPER_SHIFTS, methods=("softmax", "slova"))
+    new = [row._replace(shift="new_shift") for row in rows if row.shift == "fog"]
+    for folder, found in (("paper", rows), ("more", [*rows, *new])):
+        Results(tmp_path / folder, "shift-cifar10").append(found)
+    paper, more = (ResultsFolder.read(tmp_path / folder) for folder in ("paper", "more"))
+    assert [row.shift for row in sources.rows(more, "cifar10", "shift", ["ece"]) if row.shift == "new_shift"] == []
+    drawn = [boxes(axis) for axis in shift.plot(sources.usual_rows(paper, "cifar10", shift.METRICS)).axes]
+    again = [boxes(axis) for axis in shift.plot(sources.usual_rows(more, "cifar10", shift.METRICS)).axes]
+    assert drawn == again
+    assert quartile_tables.make(paper, "cifar10") == quartile_tables.make(more, "cifar10")[:3]
 
 
-def test_methods_past_the_paper_have_a_figure_of_their_own(tmp_path, shift_rows):
+def test_methods_beyond_the_paper_have_a_figure_of_their_own(tmp_path, shift_rows):
     drawings = {drawing.name: drawing for drawing in FIGURES}
     Results(tmp_path, "shift-cifar10").append(shift_rows(methods=("softmax", "temperature", "slova_mirror")))
-    evidence = ResultsFolder.read(tmp_path)
-    shown = {name: legend(drawings[name].draw(evidence, "cifar10")) for name in ("shift", "shift-beyond")}
+    results = ResultsFolder.read(tmp_path)
+    shown = {name: legend(drawings[name].draw(results, "cifar10")) for name in ("shift", "shift-beyond")}
     assert shown["shift"] == ["Softmax", "Temperature scaling"]
-    assert shown["shift-beyond"] == ["Temperature scaling", "SLOVA, by distance, with mirror images"]
+    assert shown["shift-beyond"] == ["Temperature scaling", "SLOVA, distance-aware, flip test-time augmentation"]
 
 
 def legend(figure):
@@ -123,13 +130,13 @@ def test_a_method_that_is_still_running_waits(shift_rows):
     assert verdict.distance.cells == 16
 
 
-def test_on_foreign_data_scores_and_the_test_set_itself_do_not_count(foreign_rows, methods):
-    distance = ood_comparison(foreign_rows(), ()).pooled.distance
+def test_on_ood_data_scores_and_the_test_set_itself_do_not_count(ood_rows, methods):
+    distance = ood_comparison(ood_rows(), ()).pooled.distance
     assert set(distance.mean_ranks) == set(methods)
     assert distance.cells == 3
 
 
-def test_it_is_said_when_friedmans_test_finds_nothing(shift_rows, methods):
+def test_it_is_stated_when_friedmans_test_finds_no_difference(shift_rows, methods):
     rows = [row._replace(value=0.5) for row in shift_rows()]
     clear = [row._replace(value=float(methods.index(row.method))) for row in shift_rows()]
     assert "finds no difference" in critical.plot(shift_comparison(rows, ()).pooled).axes[0].get_xlabel()
@@ -139,19 +146,25 @@ def test_it_is_said_when_friedmans_test_finds_nothing(shift_rows, methods):
 # Histograms
 
 
+@pytest.mark.parametrize("confidence", [0.29, 0.57, 0.58, 0.0, 1.0])
+def test_histograms_bin_like_the_metrics_of_the_library(confidence):
+    counts = BinCounts.binned(np.array([confidence]), np.array([True]), BINS, "width").count
+    assert Histogram.of(CELL, np.array([confidence]), np.array([True])).count == tuple(counts)
+
+
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (450, 1000)])
-def test_wilson_intervals_are_scipys(hits, n):
-    low, high = reliability.wilson(hits / n, n)
-    interval = binomtest(hits, n).proportion_ci(method="wilson")
-    assert (low, high) == pytest.approx((interval.low, interval.high), abs=1e-6)
+def test_intervals_of_the_diagram_are_those_of_the_library(hits, n):
+    one = Histogram.of(CELL, np.full(n, 0.525), np.arange(n) < hits)
+    ((_, low), (_, high)) = reliability.plot([one]).axes[0].collections[0].get_segments()[0]
+    exact = binomtest(hits, n).proportion_ci(method="exact")
+    assert (low, high) == pytest.approx((exact.low, exact.high), abs=1e-6)
 
 
 def test_reliability_has_the_share_of_hits_at_the_mean_confidence_of_each_bin(histogram):
     one = histogram(n=3000)
     axis = reliability.plot([one]).axes[0]
     points = lines(axis, marker="o")[0].get_xydata()
-    edges = reliability.EDGES
-    assert (edges[0], edges[-1], len(edges)) == (0, 100, 16)
+    edges = range(0, BINS + 1, 5)
     wanted = [
         (sum(one.total[low:high]) / sum(one.count[low:high]), sum(one.hits[low:high]) / sum(one.count[low:high]))
         for low, high in itertools.pairwise(edges)
@@ -160,7 +173,7 @@ def test_reliability_has_the_share_of_hits_at_the_mean_confidence_of_each_bin(hi
     np.testing.assert_allclose(points, wanted)
 
 
-def test_asking_twice_about_the_same_images_makes_no_interval_narrower(histogram):
+def test_evaluating_the_same_images_twice_makes_no_interval_narrower(histogram):
     one = histogram()
     single, double = (reliability.plot([one] * times).axes[0].collections[0].get_segments() for times in (1, 2))
     np.testing.assert_allclose(single, double)
@@ -176,7 +189,7 @@ def test_risk_coverage_is_the_error_above_every_threshold():
     np.testing.assert_allclose(risk, [1 - np.mean(right[confidence >= t]) for t in thresholds])
 
 
-def test_clean_and_shifted_answers_have_panels_of_their_own(histogram):
+def test_clean_and_shifted_predictions_have_panels_of_their_own(histogram):
     clean, noisy = histogram(), histogram(shift="fog")
     left, right = risk_coverage.plot([clean, noisy]).axes
     for axis, one in ((left, clean), (right, noisy)):

@@ -1,4 +1,4 @@
-"""Random layers have the mean, the variance and the KL that they promise, and distances are distances."""
+"""Random layers have the mean, the variance and the KL of their definition, and distances are distances."""
 
 import pytest
 import torch

@@ -8,7 +8,7 @@ import pytest
 from slova_bench.experiments import experiments, maps
 from slova_bench.methods import find
 from slova_bench.paper_fit import fit_paper
-from slova_bench.pipeline import calibration, pooled
+from slova_bench.pipeline import calibration, mean_readout
 from slova_bench.results import Results
 from slova_bench.runner import Plan, execute
 
@@ -35,12 +35,12 @@ def trained(plan, method):
     return bench, bench.trained(method, 0)
 
 
-def test_it_is_listed_and_asks_both_calibrated_methods():
+def test_it_is_listed_with_both_calibrated_methods():
     assert experiments()["maps"].methods == ("slova", "slova_clean")
 
 
 @pytest.mark.parametrize("name", ["slova", "slova_clean"])
-def test_the_calibrated_values_are_those_of_the_methods_own_map(plan, rows, name):
+def test_the_calibrated_values_are_those_of_the_calibrator_of_the_method(plan, rows, name):
     (method,) = find([name])
     fitted = calibration(method, *trained(plan, method))
     found = curve(rows, name, "calibrated")
@@ -55,7 +55,7 @@ def test_the_averages_are_the_librarys_own(plan, rows):
     (method,) = find(["slova_clean"])
     bench, networks = trained(plan, method)
     split = bench.validation
-    log_probs = pooled(method.head, networks.outputs(split.images).logits).log_probs
+    log_probs = mean_readout(method.head, networks.outputs(split.images).logits).log_probs
     pairs = Pairs.of(log_probs, split.labels.numpy())
     averages = {float(f"{p:.8g}"): hits for p, hits in zip(*pairs.averages(), strict=True)}
     found = curve(rows, "slova_clean", "observed")
@@ -100,7 +100,7 @@ def test_methods_without_a_curve_have_no_rows(plan, tmp_path):
         assert execute(replace(plan, methods=(name,), results=tmp_path / name)) == []
 
 
-def test_a_method_of_ones_own_may_fit_in_its_own_way():
+def test_a_partial_of_a_fit_has_a_curve():
     (method,) = find(["slova_clean"])
     assert maps._has_curve(method)
     assert maps._has_curve(replace(method, calibrate=partial(fit_paper, terms=3)))

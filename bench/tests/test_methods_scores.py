@@ -10,7 +10,7 @@ from slova_bench.methods import knn, mahalanobis, methods, vim
 
 @cache
 def clusters(seed=0, features=8, classes=3):
-    """Training clusters around the first axes with a little in all directions, more of the same, and a foreign cluster
+    """Training clusters around the first axes with a little in all directions, more of the same, and an OOD cluster
     on the last axis."""
     generator = np.random.default_rng(seed)
     weight = np.eye(classes, features) * 3
@@ -78,7 +78,7 @@ def test_a_score_is_its_definition_written_naively(name):
 
 
 @scores
-def test_a_score_tells_a_foreign_cluster_from_more_of_the_training_data(name):
+def test_a_score_separates_an_ood_cluster_from_the_training_data(name):
     training, labels, near, far = clusters()
     score = methods()[name].detect(training, labels)
     assert score(near).min() > score(far).max()

@@ -90,7 +90,7 @@ def test_a_network_is_its_features_and_then_its_classifier(name):
 
 
 @every
-def test_only_stochastic_networks_answer_differently_each_time(name):
+def test_only_stochastic_networks_have_random_outputs(name):
     network, images = made(name)
     with torch.no_grad():
         same = torch.equal(network(images), network(images))

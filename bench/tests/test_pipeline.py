@@ -1,5 +1,5 @@
-"""From a method to what it says: shared weights, pooled probabilities, calibration on validation data, one answer
-before and after the store."""
+"""The pipeline: shared weights, mean probabilities, calibration on validation data, equal results before and after the
+store."""
 
 import json
 from dataclasses import replace
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from slova_bench import data, pipeline
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
-from slova_bench.pipeline import Bench, Trained, calibration, member_seeds, pooled
+from slova_bench.pipeline import Bench, Trained, calibration, mean_readout, member_seeds
 from slova_bench.store import Store, describe
 from slova_bench.test_sets import TestSet
 from torch import nn
@@ -19,7 +19,7 @@ from slova import artifact, heads
 from slova.calibration import ExponentialCalibration
 from slova.heads import NONE
 
-QUICK = SETTINGS["digits"].quick()
+QUICK = DATASET_RECIPES["digits"].quick()
 SOFTMAX, TEMPERATURE, REACT, ENSEMBLE = find(["softmax", "temperature", "react", "ensemble"])
 IMAGES = data.load("digits-test", limit=50).images
 
@@ -33,9 +33,9 @@ def trainings(monkeypatch):
     """The losses and seeds that were trained with, in order."""
     seen, train = [], pipeline.train
 
-    def spy(network, loss, recipe, pair, seed, place):
+    def spy(network, loss, recipe, pair, seed, execution):
         seen.append((describe(loss), seed))
-        return train(network, loss, recipe, pair, seed, place)
+        return train(network, loss, recipe, pair, seed, execution)
 
     monkeypatch.setattr(pipeline, "train", spy)
     return seen
@@ -72,23 +72,23 @@ def test_a_description_changes_with_all_that_decides_the_rows_and_json_holds_it(
     assert bench().description(replace(SOFTMAX, name="other", preset="x")) == described
 
 
-def test_what_a_network_said_of_a_set_is_asked_once_ever(tmp_path, monkeypatch):
-    asked, outputs = [], Trained.outputs
-    monkeypatch.setattr(Trained, "outputs", lambda self, images: asked.append(len(images)) or outputs(self, images))
+def test_the_logits_of_a_network_on_a_set_are_computed_once(tmp_path, monkeypatch):
+    computed, outputs = [], Trained.outputs
+    monkeypatch.setattr(Trained, "outputs", lambda self, images: computed.append(len(images)) or outputs(self, images))
     where, test = bench(tmp_path), TestSet("digits-test")
-    first, labels = where.ask(where.trained(SOFTMAX, 0), test, features=False)
-    again, truth = bench(tmp_path).ask(bench(tmp_path).trained(SOFTMAX, 0), test, features=False)
-    assert len(asked) == 1
+    first, labels = where.logits(where.trained(SOFTMAX, 0), test, features=False)
+    again, truth = bench(tmp_path).logits(bench(tmp_path).trained(SOFTMAX, 0), test, features=False)
+    assert len(computed) == 1
     assert np.array_equal(first.logits, again.logits)
     assert np.array_equal(labels, truth)
-    ensemble, _ = where.ask(where.trained(ENSEMBLE, 0), test, features=False)
-    assert len(asked) == 5, "the first of five members has been asked already"
+    ensemble, _ = where.logits(where.trained(ENSEMBLE, 0), test, features=False)
+    assert len(computed) == 5, "the first of five members is cached"
     assert np.array_equal(ensemble.logits[0], first.logits[0])
-    where.ask(where.trained(REACT, 0), test, features=False)
-    assert len(asked) == 6, "clipped, it says something else"
+    where.logits(where.trained(REACT, 0), test, features=False)
+    assert len(computed) == 6, "clipped logits are not those of the cache"
     for _ in range(2):
         calibration(TEMPERATURE, where, where.trained(TEMPERATURE, 0))
-    assert len(asked) == 7
+    assert len(computed) == 7
 
 
 class Counted(nn.Module):
@@ -136,14 +136,14 @@ def test_what_decides_the_weights_separates_them_and_nothing_else_does(change):
 
 
 @pytest.mark.parametrize("name", ["softmax", "svi", "ova_dm", "dropout"])
-def test_a_loaded_network_says_exactly_what_the_one_just_trained_says(tmp_path, trainings, name):
+def test_a_loaded_network_equals_the_one_just_trained(tmp_path, trainings, name):
     method = methods()[name]
-    fresh, loaded, kept_nowhere = (
+    states, loaded, kept_nowhere = (
         bench(folder).trained(method, 2).outputs(IMAGES) for folder in [tmp_path] * 2 + [None]
     )
     assert len(trainings) == 2
-    assert same(fresh, loaded)
-    assert same(fresh, kept_nowhere)
+    assert same(states, loaded)
+    assert same(states, kept_nowhere)
 
 
 def test_what_half_precision_cannot_hold_is_kept_whole():
@@ -163,7 +163,7 @@ def test_a_seed_decides_everything_and_the_global_state_nothing(tmp_path):
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_an_answer_does_not_depend_on_the_batches_it_is_given_in(monkeypatch):
+def test_logits_do_not_depend_on_the_batch_size(monkeypatch):
     trained = bench().trained(SOFTMAX, 0)
     whole = trained.outputs(IMAGES).logits
     monkeypatch.setattr(pipeline, "BATCH", 7)
@@ -176,7 +176,7 @@ def test_bytes_and_shares_of_white_are_the_same_images():
     assert not same(trained.outputs(IMAGES), trained.outputs(IMAGES.float()))
 
 
-def test_every_member_is_asked_as_often_as_there_are_samples():
+def test_every_member_has_as_many_passes_as_samples():
     trained = Trained([nn.Sequential(nn.Flatten(), nn.Linear(64, 3)) for _ in range(2)], 3, 0, torch.device("cpu"))
     logits, features = trained.outputs(IMAGES)
     assert logits.shape == (6, 50, 3)
@@ -186,9 +186,9 @@ def test_every_member_is_asked_as_often_as_there_are_samples():
 
 
 @pytest.mark.parametrize("head", [heads.SOFTMAX, heads.OVA, heads.SLOVA])
-def test_pooling_is_the_mean_of_probabilities(head):
+def test_the_mean_readout_is_the_mean_of_probabilities(head):
     logits = np.random.default_rng(0).normal(0, 5, (4, 20, 6))
-    found = pooled(head, logits)
+    found = mean_readout(head, logits)
     for got, wanted in zip(found, head(logits), strict=True):
         np.testing.assert_allclose(np.exp(got), np.mean([np.exp(one) for one in wanted], axis=0), rtol=1e-12)
     assert found.log_probs.shape == (20, 6)
@@ -203,7 +203,7 @@ class Recorder:
 
 
 @pytest.mark.parametrize(("noise", "count"), [(0.0, 0), (0.1, 10), (0.255, 25)])
-def test_calibration_sees_validation_data_and_its_share_of_noise_and_nothing_else(monkeypatch, noise, count):
+def test_calibration_uses_validation_data_and_its_share_of_noise_only(monkeypatch, noise, count):
     recorder, where, loaded = Recorder(), bench(), []
     method = replace(methods()["slova_raw"], calibrate=recorder, noise=noise)
     trained = where.trained(method, 0)
@@ -213,7 +213,7 @@ def test_calibration_sees_validation_data_and_its_share_of_noise_and_nothing_els
     assert set(loaded) == {"digits-val"}
     val = load("digits-val", limit=100)
     assert recorder.labels.tolist() == val.labels.tolist() + [NONE] * count
-    expected = pooled(method.head, trained.outputs(val.images).logits).log_probs
+    expected = mean_readout(method.head, trained.outputs(val.images).logits).log_probs
     np.testing.assert_allclose(recorder.log_probs[:100], expected, atol=1e-5)
 
 
@@ -246,7 +246,7 @@ def test_a_limit_is_for_test_images_and_never_for_training():
     assert len(bench().validation) == len(bench().load("digits-test")) == 100
 
 
-def test_weights_on_disk_take_two_bytes_a_number_and_are_what_is_asked(tmp_path):
+def test_weights_on_disk_take_two_bytes_per_number_and_are_those_in_use(tmp_path):
     network = bench(tmp_path).trained(SOFTMAX, 0).networks[0]
     (path,) = (tmp_path / "weights").glob("*.safetensors")
     stored = artifact.load(path, "weights", framework="torch")[0]

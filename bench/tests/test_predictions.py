@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.special import softmax
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
-from slova_bench.pipeline import Bench, calibration, pooled
+from slova_bench.pipeline import Bench, calibration, mean_readout
 from slova_bench.predictions import Predictions, StoredBench, embedded, record
 from slova_bench.results import Results
 from slova_bench.runner import Plan, execute
@@ -28,23 +28,23 @@ CLEAN = TestSet("digits-test")
 def asked(tmp_path_factory):
     """A quick bench, and what was recorded there, once through a file."""
     folder = tmp_path_factory.mktemp("stored")
-    bench = Bench(SETTINGS["digits"].quick(), Store(folder))
+    bench = Bench(DATASET_RECIPES["digits"].quick(), Store(folder))
     record(bench, NAMES).save(folder / "digits.safetensors.xz")
     return bench, Predictions.load(folder / "digits.safetensors.xz")
 
 
-def test_stored_answers_are_what_the_networks_say(asked):
+def test_stored_logits_are_those_of_the_networks(asked):
     bench, predictions = asked
-    stored = replace(StoredBench.of(predictions), setting=bench.setting)
+    stored = replace(StoredBench.of(predictions), dataset=bench.dataset)
     for name, test in [
         ("softmax", CLEAN),
         ("ova", TestSet("digits-test", "gaussian_noise", 3)),
         ("ova", TestSet("uniform")),
     ]:
         (method,) = find([name])
-        said, labels = bench.ask(bench.trained(method, 0), test)
-        found, truth = stored.ask(stored.trained(method, 0), test)
-        mine, theirs = (pooled(method.head, logits).log_probs for logits in (found.logits, said.logits))
+        said, labels = bench.logits(bench.trained(method, 0), test)
+        found, truth = stored.logits(stored.trained(method, 0), test)
+        mine, theirs = (mean_readout(method.head, logits).log_probs for logits in (found.logits, said.logits))
         np.testing.assert_allclose(np.exp(mine), np.exp(theirs), atol=0.05)  # one byte per logit
         assert np.array_equal(mine.argmax(-1), theirs.argmax(-1))
         assert np.array_equal(truth, labels)
@@ -53,14 +53,14 @@ def test_stored_answers_are_what_the_networks_say(asked):
 def test_an_ensemble_is_stored_averaged(asked):
     bench, predictions = asked
     stored, (ensemble,) = StoredBench.of(predictions), find(["ensemble"])
-    said, _ = bench.ask(bench.trained(ensemble, 0), CLEAN)
-    found, _ = stored.ask(stored.trained(ensemble, 0), CLEAN)
+    said, _ = bench.logits(bench.trained(ensemble, 0), CLEAN)
+    found, _ = stored.logits(stored.trained(ensemble, 0), CLEAN)
     assert len(said.logits) == 5
     each = np.exp(said.logits - np.log(np.exp(said.logits).sum(-1, keepdims=True)))
     np.testing.assert_allclose(softmax(found.logits[0], axis=-1), each.mean(0), atol=0.05)
 
 
-def test_maps_are_fitted_to_the_same_validation_set_and_noise(asked):
+def test_calibrators_are_fitted_to_the_same_validation_set_and_noise(asked):
     bench, predictions = asked
     stored = StoredBench.of(predictions)
     for name in ("temperature", "slova", "slova_clean"):
@@ -68,12 +68,12 @@ def test_maps_are_fitted_to_the_same_validation_set_and_noise(asked):
         mine, theirs = (calibration(method, place, place.trained(method, 0)) for place in (stored, bench))
         points = np.log([[0.2, 0.7, 0.1]])
         np.testing.assert_allclose(mine(points), theirs(points), atol=0.02)
-    logits, labels = stored.ask_validation(stored.trained(method, 0), 0.1)
+    logits, labels = stored.validation_logits(stored.trained(method, 0), 0.1)
     assert (labels == NONE).sum() == int(0.1 * (labels != NONE).sum())
     assert logits.shape == (1, len(labels), 10)
 
 
-def test_what_is_not_stored_cannot_be_asked(asked):
+def test_logits_that_are_not_stored_are_refused(asked):
     stored = StoredBench.of(asked[1])
     held = {name for name, method in methods().items() if stored.holds(method)}
     retrofitted = {"retrofit", "retrofit_noise"}
@@ -84,14 +84,14 @@ def test_what_is_not_stored_cannot_be_asked(asked):
     with pytest.raises(ValueError, match="softmax, seed 1: what is stored is seed 0"):
         stored.trained(softmax, 1)
     with pytest.raises(ValueError, match="no stored answers to digits-test direction 3"):
-        stored.ask(stored.trained(softmax, 0), TestSet("digits-test", "direction", 3))
+        stored.logits(stored.trained(softmax, 0), TestSet("digits-test", "direction", 3))
     with pytest.raises(ValueError, match=r"a share of 0\.5 noise is more than"):
-        stored.ask_validation(stored.trained(softmax, 0), 0.5)
+        stored.validation_logits(stored.trained(softmax, 0), 0.5)
     with pytest.raises(ValueError, match="only stored answers of softmax"):
         stored.trained(softmax, 0).outputs(None)
 
 
-def test_experiments_run_on_stored_answers(asked, tmp_path, monkeypatch):
+def test_experiments_run_on_stored_logits(asked, tmp_path, monkeypatch):
     monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: asked[1])
     for experiment in ("shift", "ood", "stability"):
         rows = execute(Plan(experiment=experiment, on="digits", embedded=True, results=tmp_path, store=None))
@@ -110,7 +110,7 @@ def plugin(folder, content: str):
 
 
 @pytest.mark.parametrize("named", [None, ("softmax",)])
-def test_a_method_of_ones_own_is_asked_beside_the_others_or_refused(asked, tmp_path, monkeypatch, named):
+def test_a_plug_in_method_is_run_with_the_others_or_refused(asked, tmp_path, monkeypatch, named):
     monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: asked[1])
     where = {"on": "digits", "embedded": True, "methods": named, "results": tmp_path / "results", "store": None}
     own = plugin(tmp_path, "METHOD = replace(softmax.METHOD, name='wide', detect=len)")
@@ -130,7 +130,7 @@ def test_other_seeds_than_the_stored_are_refused_before_anything_is_made(asked, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_set_without_stored_answers_says_so():
+def test_a_set_without_stored_logits_is_an_error():
     said = CliRunner().invoke(main, ["bench", "run", "shift", "--on", "svhn", "--embedded"])
     assert said.exit_code == 2
     assert "no predictions for svhn come with slova; run it without --embedded" in said.stderr
@@ -145,7 +145,7 @@ def test_committed_rows_of_the_clean_test_set_are_computed_from_stored_answers(n
     bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
     trained = bench.trained(method, 0)
     outputs, labels = bench.ask(trained, TestSet("cifar10-test"))
-    log_probs, fitted = pooled(method.head, outputs.logits).log_probs, calibration(method, bench, trained)
+    log_probs, fitted = mean_readout(method.head, outputs.logits).log_probs, calibration(method, bench, trained)
     log_probs = log_probs if fitted is None else fitted(log_probs)
     probs = np.exp(log_probs)
     assert accuracy(probs, labels) == pytest.approx(committed["accuracy"], abs=1e-9)

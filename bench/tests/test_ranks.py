@@ -46,7 +46,7 @@ def test_ties_share_the_mean_of_their_ranks():
         assert (ranks(values) == stats.rankdata(values, axis=1)).all()
 
 
-def test_the_largest_value_is_the_best_only_when_asked():
+def test_the_largest_value_is_the_best_only_with_larger():
     assert ranks([[0.9, 0.5], [0.1, 0.5]], larger=True).tolist() == [[1, 2], [2, 1]]
     assert ranks([[0.9, 0.5], [0.1, 0.5]]).tolist() == [[2, 1], [1, 2]]
 
@@ -87,7 +87,7 @@ def test_unanimity_is_infinitely_significant_and_ties_everywhere_are_nothing():
         assert (nothing.chi2, nothing.p, nothing.f, nothing.f_p) == (0, 1, 0, 1)
 
 
-def test_equal_methods_are_rejected_as_often_as_alpha_says():
+def test_equal_methods_are_rejected_at_the_rate_alpha():
     generator = np.random.default_rng(0)
     p = np.array([[(found := friedman(generator.random((20, 5)))).p, found.f_p] for _ in range(2000)])
     assert (p < 0.05).mean(0) == pytest.approx([0.05, 0.05], abs=0.015)

@@ -84,7 +84,7 @@ def test_every_panel_is_silent_and_fits(opened, width):
 
 
 @pytest.mark.parametrize(("severity", "shift"), [("0", None), ("3", None), ("3", "fog")])
-def test_the_slider_says_what_the_histograms_say(opened, made_results, severity, shift):
+def test_the_slider_agrees_with_the_histograms(opened, made_results, severity, shift):
     opened.open()
     opened.choose("Severity", severity)
     if shift:
@@ -95,13 +95,13 @@ def test_the_slider_says_what_the_histograms_say(opened, made_results, severity,
         for method, name in NAMES.items():
             count, hits = merged(made_results, "shift", method, "digits-test", shift, float(severity))
             kept, right = count[round(100 * threshold) :].sum(), hits[round(100 * threshold) :].sum()
-            foreign = [merged(made_results, "ood", method, test, "", 0.0)[0] for test in ("svhn-test", "uniform")]
-            rejected = [bins[: round(100 * threshold)].sum() / bins.sum() for bins in foreign]
+            outside = [merged(made_results, "ood", method, test, "", 0.0)[0] for test in ("svhn-test", "uniform")]
+            rejected = [bins[: round(100 * threshold)].sum() / bins.sum() for bins in outside]
             expected = [kept / count.sum(), right / kept, (kept - right) / count.sum(), *rejected]
             assert [shares(text) for text in said[name]] == pytest.approx(expected, abs=5.1e-5)
 
 
-def test_the_slider_moves_with_the_keyboard_and_is_told(opened):
+def test_the_slider_moves_with_the_keyboard_and_is_announced(opened):
     page = opened.open()
     before = opened.reject(0.5)
     page.locator("#threshold").focus()
@@ -207,7 +207,7 @@ def test_what_is_chosen_is_drawn(opened):
     assert not page.locator("#part-metric").is_visible()
 
 
-def test_a_point_tells_its_number(opened):
+def test_a_point_has_a_tooltip_with_its_number(opened):
     page = opened.open()
     point = page.locator("#part-metric g.mark-symbol path").nth(3)
     point.wait_for()

@@ -71,7 +71,7 @@ def test_every_chart_compiles(name):
 
 
 @pytest.mark.parametrize("method", [*METHODS, "a method of one's own"])
-def test_colours_stand_out_on_dark_paper(method):
+def test_colours_have_contrast_in_the_dark_theme(method):
     assert contrast(Series(method).shown(chosen=True)["dark"]) >= 4
 
 
@@ -88,13 +88,13 @@ def test_an_unsafe_name_is_only_ever_text(html):
     assert UNSAFE in [series["key"] for series in embedded(html)["series"]]
 
 
-def test_what_is_missing_says_how_to_get_it(html):
+def test_missing_experiments_state_the_command_to_run(html):
     panels = {panel["id"]: panel for panel in embedded(html)["panels"]}
     assert panels["ablation-digits"]["missing"].endswith("run slova bench run ablation --on digits")
     assert [name for name, panel in panels.items() if panel["missing"]] == ["ablation-digits"]
 
 
-def test_rows_without_histograms_say_what_the_slider_lacks(made_results, tmp_path):
+def test_rows_without_histograms_state_what_the_slider_lacks(made_results, tmp_path):
     (tmp_path / "shift-digits.csv").write_bytes((made_results / "shift-digits.csv").read_bytes())
     panel = next(
         panel for panel in comparison(ResultsFolder.read(tmp_path)).data["panels"] if panel["experiment"] == "shift"
@@ -103,7 +103,7 @@ def test_rows_without_histograms_say_what_the_slider_lacks(made_results, tmp_pat
     assert "run slova bench run shift --on digits" in panel["notices"][0]
 
 
-def test_what_is_of_a_quick_run_says_so(made_results, tmp_path):
+def test_results_of_a_quick_run_are_marked(made_results, tmp_path):
     (tmp_path / "shift-digits.csv").write_bytes((made_results / "shift-digits.csv").read_bytes())
     (tmp_path / "ood-digits-quick.csv").write_bytes((made_results / "ood-digits.csv").read_bytes())
     data = comparison(ResultsFolder.read(tmp_path)).data
@@ -111,7 +111,7 @@ def test_what_is_of_a_quick_run_says_so(made_results, tmp_path):
     assert (headings["shift"], headings["ood"]) == ("Shifted data: Digits", "Out-of-distribution data: Digits (quick)")
     assert {table["title"].endswith(" (quick)") for table in data["tables"] if table["experiment"] == "ood"} == {True}
     overview, *others = [table for table in data["tables"] if table["experiment"] != "ood"]
-    assert {column.get("group") for column in overview["columns"]} >= {"clean", "foreign (quick)"}
+    assert {column.get("group") for column in overview["columns"]} >= {"clean", "OOD (quick)"}
     assert not any("(quick)" in table["title"] for table in (overview, *others))
 
 
@@ -134,7 +134,7 @@ def test_a_plane_is_the_mean_over_seeds(page):
     assert panel["planes"][0]["points"] == [[a, b, 0.55] for a in (-20.0, 0.0) for b in (0.0, 20.0)]
 
 
-def test_an_empty_folder_says_what_to_run(tmp_path):
+def test_an_empty_folder_states_the_command_to_run(tmp_path):
     with pytest.raises(MissingRowsError, match=r"there are no results in .*: run slova bench run shift --on digits"):
         comparison(ResultsFolder.read(tmp_path))
 

@@ -44,7 +44,7 @@ def test_a_level_of_many_digits_is_the_same_measurement_after_a_while(results):
 
 
 @pytest.mark.parametrize("name", ["a,b", 'say "a"', "M=2, n_b=5", "é\u2028ö", " ", "'"])
-def test_names_may_hold_commas_quotes_and_foreign_letters(results, name):
+def test_names_may_hold_commas_quotes_and_non_ascii_letters(results, name):
     rows = [row(preset=name), row(parameter=name)]
     results.append(rows)
     assert sorted(results.read()) == sorted(rows)

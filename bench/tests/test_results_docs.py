@@ -1,4 +1,4 @@
-"""`docs/results.md` is what the committed results say; every figure and table of the paper has its place in it."""
+"""`docs/results.md` matches the committed results, and has every figure and table of the paper."""
 
 import importlib.util
 import re
@@ -13,7 +13,7 @@ from slova_bench.report.cards import write_cards
 from slova_bench.report.docs import results_page, write_docs
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.staleness import Freshness, State
+from slova_bench.staleness import Staleness, State
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results.md"
@@ -33,9 +33,9 @@ def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> ResultsFol
     return ResultsFolder.read(folder)
 
 
-def test_the_page_is_what_the_committed_results_say():
+def test_the_page_matches_the_committed_results():
     """The verdicts on stale rows are part of the page: a change of code that makes rows stale makes the page so, too.
-    They need PyTorch, without which nothing can be said. Figures are only looked for, not drawn again."""
+    They need PyTorch. Figures must exist but are not drawn again."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
     now = results_page(ResultsFolder.read(ROOT / "bench" / "results"), ROOT / "docs" / "figures")
@@ -77,7 +77,7 @@ def test_what_was_not_run_is_named_with_its_command(tmp_path):
     assert "- `slova bench run shift --on cifar10 --methods ensemble`: " in page
 
 
-def test_a_folder_without_results_says_what_to_run(tmp_path):
+def test_a_folder_without_results_states_the_command_to_run(tmp_path):
     page = results_page(ResultsFolder.read(tmp_path), None)
     assert "`slova bench run shift --on digits`" in page
 
@@ -89,13 +89,13 @@ def test_the_same_rows_give_the_same_bytes_and_no_folder_is_named(tmp_path):
     assert not re.search(r"/(home|tmp|work|root)/", PAGE.read_text(encoding="utf-8"))
 
 
-def test_what_is_of_a_quick_run_says_so(tmp_path):
+def test_results_of_a_quick_run_are_marked(tmp_path):
     usual = results_page(filled(tmp_path / "usual"), None, {})
     quick = results_page(filled(tmp_path / "quick", kind="-quick"), None, {})
     assert "(quick)" not in usual
     assert "### CIFAR-10: quartiles over shifts (quick)" in quick
     assert "(#cifar-10-ranks-under-shift-quick)" in quick
-    assert "### CIFAR-10: what each step adds (quick)" in quick, "its rows are those of shift"
+    assert "### CIFAR-10: effect of each step (quick)" in quick, "its rows are those of shift"
     heads = re.findall(r"^### CIFAR-10: .*$", quick, flags=re.MULTILINE)
     assert all(head.endswith(" (quick)") for head in heads)
     claims = [line for line in quick.splitlines() if "| CIFAR-10" in line and "reproduced |" in line]
@@ -104,30 +104,30 @@ def test_what_is_of_a_quick_run_says_so(tmp_path):
 
 
 def test_stale_rows_are_called_stale_and_why(tmp_path):
-    fresh = {
-        "shift-cifar10": [Freshness("slova", State.STALE, ("noise: was 0.1, is 0.2",)), Freshness("ova", State.FRESH)]
+    states = {
+        "shift-cifar10": [Staleness("slova", State.STALE, ("noise: was 0.1, is 0.2",)), Staleness("ova", State.CURRENT)]
     }
-    page = results_page(filled(tmp_path), None, fresh)
-    assert "as the code says: ova; stale: slova |" in page
+    page = results_page(filled(tmp_path), None, states)
+    assert "up to date: ova; stale: slova |" in page
     assert "- shift-cifar10, slova: stale (noise: was 0.1, is 0.2)." in page
 
 
 def test_a_malformed_file_is_refused_with_line_and_column(tmp_path):
     filled(tmp_path)
     Results(tmp_path, "shift-cifar10").close()
-    evidence, path = ResultsFolder.read(tmp_path), tmp_path / "shift-cifar10.csv"
+    results, path = ResultsFolder.read(tmp_path), tmp_path / "shift-cifar10.csv"
     lines = path.read_text().splitlines()
     lines[6] = ",".join([*lines[6].split(",")[:-1], "lots"])
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(ResultsError, match=r"shift-cifar10\.csv, line 7, column nll: 'lots'"):
-        results_page(evidence, None, {})
+        results_page(results, None, {})
 
 
 def test_the_page_and_its_figures_are_written_together(tmp_path):
-    evidence = filled(tmp_path / "results")
+    results = filled(tmp_path / "results")
     docs = tmp_path / "docs"
     docs.mkdir()
-    paths = write_docs(evidence, docs)
+    paths = write_docs(results, docs)
     page = (docs / "results.md").read_text(encoding="utf-8")
     linked = {docs / name for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)}
     assert set(paths) == {docs / "results.md", *linked}
@@ -135,7 +135,7 @@ def test_the_page_and_its_figures_are_written_together(tmp_path):
     assert "](#cifar-10-accuracy-and-calibration-under-shift)" in page
 
 
-def test_the_cards_of_the_networks_are_what_the_committed_results_say(tmp_path):
+def test_the_cards_of_the_networks_match_the_committed_results(tmp_path):
     written = write_cards(ResultsFolder.read(ROOT / "bench" / "results"), tmp_path)
     assert {path.name for path in written} == {path.name for path in (ROOT / "bench" / "models" / "cards").iterdir()}
     for path in written:

@@ -1,4 +1,4 @@
-"""What a folder of results holds: real rows before stored answers before quick runs, and the paper's numbers always."""
+"""What a folder of results holds: full rows before stored logits before quick runs, and the numbers of the paper."""
 
 import json
 
@@ -21,31 +21,31 @@ def filled(folder, *names: str, journal: bool = False) -> ResultsFolder:
 
 
 @pytest.mark.parametrize("journal", [False, True])
-def test_real_rows_count_before_stored_answers_and_these_before_quick_runs(tmp_path, journal):
+def test_full_rows_have_priority_over_stored_logits_and_these_over_quick_runs(tmp_path, journal):
     names = ("shift-digits-quick", "shift-digits-embedded", "shift-digits")
     for place, name in enumerate(names):
-        evidence = filled(tmp_path, *names[: place + 1], journal=journal)
-        assert evidence.names == (name,)
-        assert evidence.sets("shift") == ("digits",)
-        assert [row.value for row in evidence.rows("shift", "digits")] == [place]
-        assert evidence.left_out == dict.fromkeys(names[:place], name)
+        results = filled(tmp_path, *names[: place + 1], journal=journal)
+        assert results.names == (name,)
+        assert results.sets("shift") == ("digits",)
+        assert [row.value for row in results.rows("shift", "digits")] == [place]
+        assert results.left_out == dict.fromkeys(names[:place], name)
 
 
-def test_what_is_left_out_is_said_and_the_kind_of_what_is_not(tmp_path):
-    evidence = filled(tmp_path, "shift-digits-quick", "shift-digits", "ood-digits-quick", "ood-digits-embedded")
+def test_files_that_are_left_out_are_listed(tmp_path):
+    results = filled(tmp_path, "shift-digits-quick", "shift-digits", "ood-digits-quick", "ood-digits-embedded")
     (tmp_path / "shift-digits.json").write_text(json.dumps({"runs": [{"note": "on a train"}]}))
-    assert runs.remarks(evidence, {}) == [
+    assert runs.remarks(results, {}) == [
         "ood-digits-quick is left out: ood-digits-embedded is there.",
         "shift-digits-quick is left out: shift-digits is there.",
         "shift-digits: on a train.",
     ]
-    assert [row[0].text for row in runs.make(evidence, {}).rows] == ["ood, embedded", "shift"]
+    assert [row[0].text for row in runs.make(results, {}).rows] == ["ood, embedded", "shift"]
 
 
 def test_only_rows_of_a_quick_run_are_marked(tmp_path):
-    evidence = filled(tmp_path, "shift-digits-quick", "shift-svhn", "ood-digits-embedded", "ood-digits-quick")
-    assert [evidence.mark("shift", on) for on in ("digits", "svhn", "")] == [" (quick)", "", " (quick)"]
-    assert evidence.mark("ood", "digits") == evidence.mark("ood", "") == evidence.mark("plane", "digits") == ""
+    results = filled(tmp_path, "shift-digits-quick", "shift-svhn", "ood-digits-embedded", "ood-digits-quick")
+    assert [results.mark("shift", on) for on in ("digits", "svhn", "")] == [" (quick)", "", " (quick)"]
+    assert results.mark("ood", "digits") == results.mark("ood", "") == results.mark("plane", "digits") == ""
 
 
 def test_a_name_has_three_parts():
@@ -54,10 +54,10 @@ def test_a_name_has_three_parts():
 
 
 def test_the_papers_numbers_are_there_whatever_the_folder(tmp_path):
-    evidence = filled(tmp_path, "shift-digits", "paper")
-    assert evidence.names == ("shift-digits",), "a file of that name is not an experiment"
-    assert {row.seed for row in evidence.paper} == {-1}
-    assert {row.experiment for row in evidence.paper} == {"shift", "ood"}
+    results = filled(tmp_path, "shift-digits", "paper")
+    assert results.names == ("shift-digits",), "a file of that name is not an experiment"
+    assert {row.seed for row in results.paper} == {-1}
+    assert {row.experiment for row in results.paper} == {"shift", "ood"}
 
 
 def test_what_was_not_run_is_named_with_its_command(tmp_path):

@@ -1,4 +1,4 @@
-"""Kill it at any point and run it again: the rows are those of a run that nobody disturbed, byte for byte."""
+"""Kill it at any point and run it again: the rows are those of an undisturbed run, byte for byte."""
 
 import os
 import random
@@ -79,7 +79,7 @@ def plan(folder: Path, **changes) -> Plan:
 
 
 class Crash(BaseException):
-    """Nobody catches this, as nobody catches a power cut."""
+    """Not caught by any handler, like a power cut."""
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -133,10 +133,10 @@ def test_methods_and_seeds_may_come_one_after_the_other(tmp_path):
 
 def test_the_work_that_is_announced_is_the_work_that_is_done(tmp_path):
     for methods in (("softmax",), ("softmax", "react", "slova", "energy")):
-        announced, told = [], []
-        execute(plan(tmp_path, methods=methods), told.append, announced.extend)
-        assert sum(announced) == len(told) > 0
-        assert all(told)
+        announced, steps = [], []
+        execute(plan(tmp_path, methods=methods), steps.append, announced.extend)
+        assert sum(announced) == len(steps) > 0
+        assert all(steps)
     assert announced == [5, 5, 5]  # react and slova have networks of their own; softmax is there, energy is new
     again: list[int] = []
     execute(plan(tmp_path, methods=methods), pytest.fail, again.extend)

@@ -1,4 +1,4 @@
-"""A run as it was asked for: what is checked at the door, what is recorded, and whose recipes are used."""
+"""A run: checks before it starts, its record, and its recipes."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from slova_bench import runner
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
 from slova_bench.pipeline import Bench
 from slova_bench.presets import originals, preset, steps_hein, steps_ovadia
@@ -24,22 +24,22 @@ def plan(folder, **changes) -> Plan:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"experiment": "nonsense"}, "no experiment is called 'nonsense'; there are ablation, appendix"),
-        ({"methods": ("softmax", "nonsense")}, "no method is called nonsense; there are acet, "),
-        ({"on": "mars"}, "nothing can be trained on 'mars'; there are digits, cifar10"),
-        ({"preset": "unfair"}, "no preset is called 'unfair'; there are fair, paper"),
-        ({"preset": "paper", "embedded": True}, "the stored answers are of networks of the fair preset: leave"),
-        ({"device": "cuda:99"}, "there is no cuda:99 device here"),
-        ({"device": "banana"}, "there is no banana device here"),
+        ({"experiment": "nonsense"}, "experiment must be one of ablation, appendix"),
+        ({"methods": ("softmax", "nonsense")}, "unknown method nonsense; the methods are acet, "),
+        ({"on": "mars"}, "the training set must be one of digits, cifar10"),
+        ({"preset": "unfair"}, "preset must be one of fair, paper, got 'unfair'"),
+        ({"preset": "paper", "embedded": True}, "the stored logits are of the fair preset: omit"),
+        ({"device": "cuda:99"}, "device 'cuda:99' is not available"),
+        ({"device": "banana"}, "device 'banana' is not available"),
     ],
 )
-def test_what_there_is_not_is_said_before_anything_is_made(tmp_path, change, message):
+def test_unknown_names_are_errors_before_anything_is_written(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         execute(plan(tmp_path, **change))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_record_has_an_entry_a_run(tmp_path):
+def test_a_record_has_one_entry_per_run(tmp_path):
     execute(plan(tmp_path))
     execute(plan(tmp_path, methods=("slova",), seeds=(1,), preset="paper"))
     record = json.loads((tmp_path / "results" / "ood-digits-quick.json").read_text())
@@ -48,7 +48,7 @@ def test_a_record_has_an_entry_a_run(tmp_path):
         (["slova"], [1], "paper"),
     ]
     assert list(record["methods"]) == ["slova paper", "softmax"]
-    assert record["methods"]["softmax"]["recipe"]["rate"] == SETTINGS["digits"].recipes["softmax"].rate
+    assert record["methods"]["softmax"]["recipe"]["rate"] == DATASET_RECIPES["digits"].recipes["softmax"].rate
     assert record["methods"]["slova paper"]["recipe"]["batch"] == 128
 
 
@@ -76,14 +76,14 @@ def stopping(error):
 
 def test_a_run_that_is_killed_has_described_what_it_measured(tmp_path):
     with pytest.raises(Killed):
-        execute(plan(tmp_path), tell=stopping(Killed))
+        execute(plan(tmp_path), report=stopping(Killed))
     record = json.loads((tmp_path / "results" / "ood-digits-quick.json").read_text())
     assert (list(record["methods"]), record["runs"]) == (["softmax"], [])
 
 
 def test_a_run_that_is_interrupted_ends_as_one_that_was_out_of_time(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        execute(plan(tmp_path / "interrupted"), tell=stopping(KeyboardInterrupt))
+        execute(plan(tmp_path / "interrupted"), report=stopping(KeyboardInterrupt))
     execute(plan(tmp_path / "stopped", minutes=1e-9))
     interrupted, stopped = (tmp_path / name / "results" for name in ("interrupted", "stopped"))
     assert {path.name for path in interrupted.iterdir()} == {f"ood-digits-quick.{end}" for end in FILES}
@@ -129,22 +129,22 @@ def test_the_commit_is_that_of_the_package_and_not_of_where_it_runs(tmp_path, mo
 
 
 @pytest.mark.parametrize("experiment", ["shift", "ood"])
-@pytest.mark.parametrize("on", list(SETTINGS))
+@pytest.mark.parametrize("on", list(DATASET_RECIPES))
 def test_the_paper_preset_changes_the_weights_of_every_method_and_the_fair_one_of_none(experiment, on):
-    bench, chosen = Bench(SETTINGS[on]), list(methods().values())
-    paper = preset(chosen, "paper", experiment=experiment, setting=bench.setting)
-    assert preset(chosen, "fair", experiment=experiment, setting=bench.setting) == chosen
+    bench, chosen = Bench(DATASET_RECIPES[on]), list(methods().values())
+    paper = preset(chosen, "paper", experiment=experiment, dataset=bench.dataset)
+    assert preset(chosen, "fair", experiment=experiment, dataset=bench.dataset) == chosen
     for fair, published in zip(chosen, paper, strict=True):
         assert (fair.preset, published.preset) == ("", "paper")
         assert bench.weights(published, 0) != bench.weights(fair, 0)
-        assert published.recipe.augment is bench.setting.recipes["softmax"].augment
+        assert published.recipe.augment is bench.dataset.recipes["softmax"].augment
         assert replace(published, recipe=None, preset="") == fair
 
 
 def test_methods_that_shared_weights_still_do(tmp_path):
     chosen = find(["softmax", "temperature", "react", "ensemble", "knn"])
-    paper = preset(chosen, "paper", experiment="shift", setting=SETTINGS["cifar10"])
-    bench = Bench(SETTINGS["cifar10"])
+    paper = preset(chosen, "paper", experiment="shift", dataset=DATASET_RECIPES["cifar10"])
+    bench = Bench(DATASET_RECIPES["cifar10"])
     assert len({json.dumps(bench.weights(method, 0)) for method in paper}) == 1
 
 
@@ -157,17 +157,17 @@ def test_published_numbers_are_those_of_the_publications():
     assert (ood["ova"].rate, ood["ova"].weight_decay, ood["ova"].adam_eps) == (0.03, 0.02, None)
 
 
-def test_published_schedules_drop_where_they_say():
+def test_published_schedules_drop_at_the_published_epochs():
     epochs = [0, 80, 81, 120, 121, 160, 161, 180, 181, 199]
     assert [steps_ovadia(e / 200) for e in epochs] == [1, 1, 0.1, 0.1, 0.01, 0.01, 0.001, 0.001, 0.0005, 0.0005]
     assert [steps_hein(e / 100) for e in (0, 49, 50, 74, 75, 89, 90, 99)] == [1, 1, 0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
     assert [originals("shift", "cifar10")["ova"].schedule(e / 250) for e in (124, 125, 184, 185)] == [1, 0.1, 0.1, 0.01]
 
 
-def test_a_method_nobody_published_has_no_paper_recipe():
-    own = replace(find(["softmax"])[0], name="own", loss=test_published_schedules_drop_where_they_say)
-    with pytest.raises(ValueError, match="nobody published a recipe for own"):
-        preset([own], "paper", experiment="shift", setting=SETTINGS["digits"])
+def test_a_method_without_a_publication_has_no_paper_recipe():
+    own = replace(find(["softmax"])[0], name="own", loss=test_published_schedules_drop_at_the_published_epochs)
+    with pytest.raises(ValueError, match="no recipe is published for own"):
+        preset([own], "paper", experiment="shift", dataset=DATASET_RECIPES["digits"])
 
 
 def test_rows_of_both_presets_stand_side_by_side(tmp_path):
@@ -188,9 +188,9 @@ def test_a_preset_and_what_else_varies_are_columns(tmp_path):
     assert {"paper", "paper M=1"} <= {row.variant for row in rows}
 
 
-def test_a_quick_run_has_a_tenth_of_the_epochs_whoever_s_they_are(tmp_path):
+def test_a_quick_run_has_a_tenth_of_the_epochs_of_every_recipe(tmp_path):
     fair, paper = (plan(tmp_path, preset=name) for name in ("fair", "paper"))
     for one in (fair, paper):
-        recipe = one.bench().setting.recipe(one.chosen()[0])
+        recipe = one.bench().dataset.recipe(one.chosen()[0])
         whole = replace(one, quick=False)
-        assert recipe.epochs == whole.bench().setting.recipe(whole.chosen()[0]).epochs // 10
+        assert recipe.epochs == whole.bench().dataset.recipe(whole.chosen()[0]).epochs // 10

@@ -1,4 +1,4 @@
-"""A search draws from its space, says the same each time, and trains nothing twice."""
+"""A search draws from its space, is reproducible, and trains nothing twice."""
 
 import shutil
 from dataclasses import replace
@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import torch
 from slova_bench import pipeline
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.methods import methods
-from slova_bench.pipeline import Bench, pooled
+from slova_bench.pipeline import Bench, mean_readout
 from slova_bench.search import PAPER, Space, search
 from slova_bench.store import Store
-from slova_bench.train import Place, Recipe
+from slova_bench.train import Execution, Recipe
 
 from slova.metrics import accuracy, nll
 
-CPU = Place(device=torch.device("cpu"))
+CPU = Execution(device=torch.device("cpu"))
 
 
 @pytest.fixture
 def bench(tmp_path):
-    quick = setting("digits")
+    quick = dataset_recipe("digits")
     recipes = {name: replace(recipe, epochs=2) for name, recipe in quick.recipes.items()}
     return Bench(replace(quick, recipes=recipes), Store(tmp_path), CPU)
 
@@ -75,11 +75,11 @@ def test_a_search_is_reproducible_and_another_seed_looks_elsewhere(bench):
     assert next(search(methods()["softmax"], bench, seed=9)).recipe != first[0].recipe
 
 
-def test_a_trial_says_what_the_method_reaches_on_validation_data(bench):
+def test_a_trial_holds_the_validation_metrics_of_the_method(bench):
     method = methods()["ova"]
     (trial,) = search(method, bench, trials=1)
     own = replace(method, recipe=trial.recipe)
-    log_probs = pooled(method.head, bench.trained(own, 0).outputs(bench.validation.images).logits).log_probs
+    log_probs = mean_readout(method.head, bench.trained(own, 0).outputs(bench.validation.images).logits).log_probs
     labels = bench.validation.labels.numpy()
     assert trial.accuracy == pytest.approx(accuracy(np.exp(log_probs), labels), rel=1e-6)
     assert trial.nll == pytest.approx(nll(log_probs, labels), rel=1e-6)

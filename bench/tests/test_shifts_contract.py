@@ -19,7 +19,7 @@ DIGITS_CELLS = [(name, severity) for name in DIGITS.names for severity in SEVERI
 
 
 def patches(count):
-    """Natural images, 32 x 32: pieces of the photographs of scikit-learn at half their size."""
+    """Natural images, 32 x 32: patches of the photographs of scikit-learn at half their size."""
     halves = [photograph[: 2 * 212 : 2, ::2] for photograph in load_sample_images().images]
     cut = [half[r : r + 32, c : c + 32] for half in halves for r in range(0, 180, 16) for c in range(0, 288, 16)]
     return np.stack(cut).transpose(0, 3, 1, 2)[:: len(cut) // count][:count]
@@ -140,11 +140,11 @@ def test_images_that_lie_otherwise_in_memory_give_the_same_pixels():
         np.testing.assert_array_equal(shifts.corrupt(turned, name, 3), shifts.corrupt(IMAGES, name, 3))
 
 
-def test_a_data_set_knows_its_shifts():
+def test_a_data_set_has_its_shifts():
     assert len(shifts.family("cifar10-test").names) == 19
     assert shifts.family("svhn") is shifts.family("cifar100-val") is CIFAR
     assert shifts.family("digits-test").names == DIGITS.names
-    with pytest.raises(ValueError, match="no shifts are known for 'iris'; data sets with shifts: cifar10, cifar100"):
+    with pytest.raises(ValueError, match="'iris' has no shifts; data sets with shifts: cifar10, cifar100"):
         shifts.family("iris")
 
 
@@ -158,20 +158,20 @@ def test_the_short_forms_are_the_values():
 @pytest.mark.parametrize(
     ("images", "name", "severity", "message"),
     [
-        (IMAGES, "glas_blur", 1, r"'glas_blur' is none of gaussian_noise, .*, glass_blur, .*, saturate"),
-        (IMAGES, "fog", 0, "severity goes from 1 to 5, got 0"),
-        (IMAGES, "fog", 6, "severity goes from 1 to 5, got 6"),
+        (IMAGES, "glas_blur", 1, r"one of gaussian_noise, .*, glass_blur, .*, saturate, got 'glas_blur'"),
+        (IMAGES, "fog", 0, "severity must be 1 to 5, got 0"),
+        (IMAGES, "fog", 6, "severity must be 1 to 5, got 6"),
         (IMAGES / 255, "fog", 1, r"images must be uint8 \(N, 3, 32, 32\), got float64 \(40, 3, 32, 32\)"),
         (IMAGES[0], "fog", 1, r"images must be uint8 \(N, 3, 32, 32\), got uint8 \(3, 32, 32\)"),
         (IMAGES.transpose(0, 2, 3, 1), "fog", 1, r"got uint8 \(40, 32, 32, 3\)"),
     ],
 )
-def test_errors_say_what_came_and_what_was_wanted(images, name, severity, message):
+def test_errors_state_the_value_and_the_allowed_ones(images, name, severity, message):
     with pytest.raises(ValueError, match=message):
         shifts.corrupt(images, name, severity)
 
 
 @pytest.mark.parametrize("indices", [[0, 1], [-1, *range(1, 40)], np.arange(40.0)])
-def test_indices_must_be_one_whole_number_an_image(indices):
-    with pytest.raises(ValueError, match="indices must be 40 whole numbers from 0 on, got"):
+def test_indices_must_be_one_integer_per_image(indices):
+    with pytest.raises(ValueError, match="indices must be 40 non-negative integers, got"):
         shifts.corrupt(IMAGES, "fog", 1, indices=np.asarray(indices))

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from scipy import ndimage
 from slova_bench.shifts import blur, noise, warps
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 
 GREY = np.full((200, 3, 32, 32), 102, dtype=np.uint8)  # 0.4
 RANDOM = np.random.default_rng(0).integers(0, 256, (6, 3, 32, 32), dtype=np.uint8)
 
 
 def draws(count):
-    return Draws((0, 0, 0), range(count))
+    return PerImageRng((0, 0, 0), range(count))
 
 
 def test_two_images_never_share_their_numbers():
     numbers = draws(50).normal(100)
     assert len(np.unique(numbers)) == numbers.size
-    assert not (Draws((0, 0, 1), range(50)).normal(100) == numbers).any()
+    assert not (PerImageRng((0, 0, 1), range(50)).normal(100) == numbers).any()
 
 
 @pytest.mark.parametrize(

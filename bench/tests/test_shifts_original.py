@@ -1,7 +1,7 @@
 """Our corruptions against the generator of CIFAR-10-C: the same images through both, the same statistics out of both.
 
 `cifar10_c_original.csv` was measured by running hendrycks/robustness, ImageNet-C/create_c/make_cifar_c.py (commit
-8190fe3, with ImageMagick 6.9.11, OpenCV 4.10, scikit-image 0.26), the random ones 4 to 40 times, on 200 pieces of the
+8190fe3, with ImageMagick 6.9.11, OpenCV 4.10, scikit-image 0.26), the random ones 4 to 40 times, on 200 patches of the
 photographs of scikit-learn and on the first 500 test images of CIFAR-10. Its columns, in grey levels: mean absolute
 change, mean change, mean deviation within an image, mean squared step between neighbours (down plus across).
 """
@@ -20,7 +20,7 @@ SEEDS = 8  # the gradient after motion blur varies by 3.5 % from seed to seed on
 FIXED = {"gaussian_blur", "defocus_blur", "zoom_blur", "brightness", "contrast", "saturate"}  # nothing is random
 FIXED |= {"pixelate", "jpeg_compression"}
 HOME = Path(os.environ.get("SLOVA_DATA", "nowhere"))
-NEEDS = {"cifar10": "cifar10-test.npz", "frost": "frost"}  # images or corruptions that want a file in SLOVA_DATA
+NEEDS = {"cifar10": "cifar10-test.npz", "frost": "frost"}  # images or corruptions that need a file in SLOVA_DATA
 with open(Path(__file__).with_name("cifar10_c_original.csv"), newline="") as file:
     ROWS = {(row["images"], row["corruption"], int(row["severity"])): row for row in csv.DictReader(file)}
 
@@ -57,7 +57,7 @@ def test_the_table_has_every_corruption_at_every_severity():
 def test_corruptions_have_the_statistics_of_the_original(images, name, severity):
     missing = [NEEDS[key] for key in (images, name) if key in NEEDS and not (HOME / NEEDS[key]).exists()]
     if missing:
-        pytest.skip(f"wants {' and '.join(missing)} in SLOVA_DATA")
+        pytest.skip(f"needs {' and '.join(missing)} in SLOVA_DATA")
     clean = {"photographs": photographs, "cifar10": cifar10}[images]()
     seeds, relative, absolute = (1, 0.01, 0.1) if name in FIXED else (SEEDS, 0.05, 0.5)
     runs = [statistics(shifts.corrupt(clean, name, severity, seed=seed), clean) for seed in range(seeds)]

@@ -8,14 +8,14 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 from slova_bench.shifts import CIFAR, Corruption, digital, frost, frosted, spatter, weather
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (8, 3, 32, 32), dtype=np.uint8)
 GREY = np.repeat(np.random.default_rng(1).integers(0, 256, (8, 1, 32, 32), dtype=np.uint8), 3, axis=1)
 
 
 def draws(count=8):
-    return Draws((0, 0, 0), range(count))
+    return PerImageRng((0, 0, 0), range(count))
 
 
 def through_hsv(image, change):
@@ -137,7 +137,7 @@ def test_a_folder_without_pictures_is_named(tmp_path):
         Corruption("frost", 1, family=frosted(tmp_path))(IMAGES)
 
 
-def test_pictures_that_are_nowhere_are_asked_for_in_one_sentence(tmp_path, monkeypatch):
+def test_missing_pictures_are_an_error_of_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("SLOVA_DATA", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=r"put frost1.png to frost5.jpg of http.*, or pip install pooch"):
@@ -145,21 +145,21 @@ def test_pictures_that_are_nowhere_are_asked_for_in_one_sentence(tmp_path, monke
 
 
 def test_other_pictures_in_the_place_of_the_original_ones_are_refused(pictures, tmp_path, monkeypatch):
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "frost").symlink_to(pictures)
-    monkeypatch.setenv("SLOVA_DATA", str(home))
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "frost").symlink_to(pictures)
+    monkeypatch.setenv("SLOVA_DATA", str(folder))
     with pytest.raises(ValueError, match=r"frost1\.png is not the original frost picture: its SHA-256 differs"):
         Corruption("frost", 1)(IMAGES)
 
 
 def test_missing_pictures_are_downloaded_by_checksum(tmp_path, monkeypatch):
-    asked = {}
+    created = {}
 
     class Store:
         @staticmethod
         def create(**wanted):
-            asked.update(wanted)
+            created.update(wanted)
             return Store
 
         @staticmethod
@@ -170,5 +170,5 @@ def test_missing_pictures_are_downloaded_by_checksum(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", Store)
     with pytest.raises(OSError, match=r"cannot be downloaded \(no network\): try again, or put frost1.png"):
         Corruption("frost", 1)(IMAGES)
-    assert asked["registry"]["frost4.jpg"] == "sha256:" + frost.FROST["frost4.jpg"]
-    assert asked["path"] == tmp_path / "frost"
+    assert created["registry"]["frost4.jpg"] == "sha256:" + frost.FROST["frost4.jpg"]
+    assert created["path"] == tmp_path / "frost"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from slova_bench import augment, schedules, stable
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import acet, methods, ova
 from slova_bench.pipeline import Bench
 from slova_bench.presets import PRESETS, preset
@@ -30,40 +30,40 @@ def moved(module, folder: Path, name: str):
 
 
 def test_moving_a_module_changes_no_key(tmp_path):
-    bench = Bench(SETTINGS["cifar10"])
+    bench = Bench(DATASET_RECIPES["cifar10"])
     before = file_name("weights", bench.weights(acet.SHORT, 0))
     there = moved(acet, tmp_path, "elsewhere")
     assert there.loss is not acet.loss
     assert there.loss.__module__ == "elsewhere"
     assert file_name("weights", bench.weights(there.SHORT, 0)) == before
     other = moved(augment, tmp_path, "transforms")
-    recipe = replace(bench.setting.recipe(acet.SHORT), augment=other.crop_flip)
+    recipe = replace(bench.dataset.recipe(acet.SHORT), augment=other.crop_flip)
     assert file_name("weights", bench.weights(replace(there.SHORT, recipe=recipe), 0)) == before
 
 
 def test_renaming_a_module_in_place_changes_no_key(monkeypatch):
-    bench, method = Bench(SETTINGS["cifar10"]), methods()["ova"]
+    bench, method = Bench(DATASET_RECIPES["cifar10"]), methods()["ova"]
     before = bench.description(method)
-    for function in (ova.loss, ova.network, schedules.cosine, bench.setting.backbone):
+    for function in (ova.loss, ova.network, schedules.cosine, bench.dataset.backbone):
         monkeypatch.setattr(function, "__module__", "somewhere.else")
         monkeypatch.setattr(function, "__qualname__", "another_name")
     assert bench.description(method) == before
 
 
-@pytest.mark.parametrize("on", SETTINGS)
+@pytest.mark.parametrize("on", DATASET_RECIPES)
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_method_of_every_data_set_has_a_key_without_an_import_path(on, name):
-    bench = Bench(SETTINGS[on])
+    bench = Bench(DATASET_RECIPES[on])
     for method in methods().values():
         if method.name in ("softmax", "ova") or name == "fair":
-            (chosen,) = preset([method], name, experiment="shift", setting=bench.setting)
+            (chosen,) = preset([method], name, experiment="shift", setting=bench.dataset)
             text = json.dumps(bench.description(chosen))
             assert "slova." not in text
             assert "slova_bench" not in text
 
 
 def test_methods_that_differ_are_described_differently():
-    bench = Bench(SETTINGS["cifar10"])
+    bench = Bench(DATASET_RECIPES["cifar10"])
     found = [json.dumps(bench.description(method), sort_keys=True) for method in methods().values()]
     assert len(set(found)) == len(found)
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from slova_bench import store as store_module
 from slova_bench.augment import crop
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.pipeline import Bench
 from slova_bench.stable import stable
 from slova_bench.store import Store, describe
@@ -192,8 +192,8 @@ import json
 from dataclasses import replace
 from slova_bench.methods import methods
 from slova_bench.pipeline import Bench
-from slova_bench.dataset_recipes import SETTINGS
-benches = [Bench(setting) for setting in SETTINGS.values()]
+from slova_bench.dataset_recipes import DATASET_RECIPES
+benches = [Bench(setting) for setting in DATASET_RECIPES.values()]
 print(json.dumps([b.weights(m, 3) for b in benches for m in methods().values()], sort_keys=True))
 """
     said = {
@@ -205,6 +205,6 @@ print(json.dumps([b.weights(m, 3) for b in benches for m in methods().values()],
     }  # fmt: skip
     from slova_bench.methods import methods
 
-    here = [Bench(setting).weights(m, 3) for setting in SETTINGS.values() for m in methods().values()]
+    here = [Bench(setting).weights(m, 3) for setting in DATASET_RECIPES.values() for m in methods().values()]
     assert said == {json.dumps(here, sort_keys=True) + "\n"}
     assert " at 0x" not in next(iter(said))

@@ -25,7 +25,7 @@ CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 1
 
 
 def shift_rows(methods: dict[str, int], *, on: str = "cifar10") -> list[Row]:
-    """Noise on every set of the paper's shifts and one more, as many seeds a method as it says."""
+    """Noise on every set of the paper's shifts and one more, with the given number of seeds per method."""
     generator, rows = np.random.default_rng(0), []
     for method, seeds in methods.items():
         for seed in range(seeds):
@@ -85,10 +85,10 @@ def test_quartiles_of_infinite_losses_are_numbers_or_infinite(infinite, wanted):
     assert quartiles(rows, "nll", PAPER_SHIFTS)[25][CELL.method, ""][CELL.seed] == (20 if infinite < 61 else math.inf)
 
 
-def test_a_glance_says_how_many_seeds_there_are_on_foreign_sets_where_that_differs(tmp_path):
+def test_the_overview_states_the_number_of_seeds_on_ood_sets_where_it_differs(tmp_path):
     rows = shift_rows({"softmax": 3, "slova": 2})
-    evidence = evidence_of(tmp_path, shift_cifar10=rows, ood_cifar10=ood_rows(("softmax",)))
-    (table,) = MAKERS["overview"].make(evidence, "cifar10")
+    results = evidence_of(tmp_path, shift_cifar10=rows, ood_cifar10=ood_rows(("softmax",)))
+    (table,) = MAKERS["overview"].make(results, "cifar10")
     assert [entry(table, name, "Seeds").text for name in ("Softmax", "SLOVA")] == ["3, 1", "2"]
 
 
@@ -146,7 +146,7 @@ def test_the_papers_table_1_comes_out_as_printed_beside_ours(tmp_path):
     assert entry(table, "SLOVA", "LSUN classroom, paper").text == "0.566"
 
 
-def test_where_nothing_says_which_way_is_better_nothing_is_best(tmp_path):
+def test_a_metric_without_a_direction_has_no_best_entry(tmp_path):
     rows = ood_rows(("softmax", "slova"))
     table = MAKERS["ood"].make(evidence_of(tmp_path, ood_cifar10=rows), "cifar10")[0]
     inside = [head.title for head in table.columns].index("MMC, CIFAR-10")
@@ -163,14 +163,14 @@ def test_scores_are_listed_where_they_rank_and_not_where_they_repeat_softmax(tmp
     assert "Nearest neighbours" in [row[0].text for row in auroc.rows]
 
 
-def test_ranks_say_who_is_better_worse_or_not_told_apart(tmp_path):
+def test_ranks_state_who_is_better_worse_or_not_distinguished(tmp_path):
     rows = shift_rows({"softmax": 2, "temperature": 2, "slova": 2, "ova": 2})
     better = {"softmax": 9.0, "temperature": 0.0, "slova": 0.0, "ova": -9.0}
     rows = [row._replace(value=row.value + better[row.method]) for row in rows]
     table, seeds, everyone = MAKERS["ranks"].make(evidence_of(tmp_path, shift_cifar10=rows), "cifar10")
     assert entry(table, "Softmax", "All three").value == 3.0
     assert entry(table, "Softmax", "All three, against SLOVA").text == "worse"
-    assert entry(table, "Temperature scaling", "All three, against SLOVA").text == "not told apart"
+    assert entry(table, "Temperature scaling", "All three, against SLOVA").text == "not distinguished"
     assert "OVA" not in [row[0].text for row in table.rows], "the paper does not compare it"
     assert entry(everyone, "OVA", "All three, against SLOVA").text == "better"
     assert [head.name for head in seeds.columns] == ["Method", "Seed 0", "Seed 1"]
@@ -189,10 +189,10 @@ def test_ranks_of_the_papers_own_table_are_demsars():
 
 def test_the_ablation_takes_the_rows_of_shift_where_it_was_not_run(tmp_path):
     rows = shift_rows({"softmax": 1, "ova": 1, "slova_raw": 1, "slova": 1, "ensemble": 1})
-    evidence = evidence_of(tmp_path, shift_cifar10=rows)
-    (table,) = MAKERS["ablation"].make(evidence, "cifar10")
+    results = evidence_of(tmp_path, shift_cifar10=rows)
+    (table,) = MAKERS["ablation"].make(results, "cifar10")
     assert [row[0].text for row in table.rows] == ["Softmax", "OVA", "SLOVA, uncalibrated", "SLOVA"]
-    assert MAKERS["ablation"].sets(evidence) == ("cifar10",)
+    assert MAKERS["ablation"].sets(results) == ("cifar10",)
 
 
 def test_fits_are_listed_by_size(tmp_path):
@@ -205,7 +205,7 @@ def test_fits_are_listed_by_size(tmp_path):
 
 
 @pytest.mark.parametrize("maker", [maker for maker in TABLES if not maker.across], ids=lambda maker: maker.name)
-def test_missing_rows_are_answered_with_what_to_run(maker, tmp_path):
+def test_missing_rows_are_an_error_with_the_command_to_run(maker, tmp_path):
     with pytest.raises(MissingRowsError, match=f"slova bench run {maker.experiment} --on svhn"):
         maker.make(evidence_of(tmp_path), "svhn")
 
@@ -221,10 +221,10 @@ def test_a_malformed_csv_is_refused_with_line_and_column(maker, tmp_path):
 
 
 def test_every_table_is_written_in_three_formats(tmp_path):
-    evidence = evidence_of(
+    results = evidence_of(
         tmp_path, shift_cifar10=shift_rows({"softmax": 1, "slova": 1}), ood_cifar10=ood_rows(("softmax", "slova"))
     )
-    paths = write_tables(evidence, tmp_path / "tables")
+    paths = write_tables(results, tmp_path / "tables")
     assert {path.suffix for path in paths} == {".md", ".tex", ".csv"}
     assert len(paths) == len(set(paths)) == 3 * len({path.stem for path in paths})
     assert {"quartiles-ece-cifar10", "ood-mmc-cifar10", "ranks-cifar10"} <= {path.stem for path in paths}

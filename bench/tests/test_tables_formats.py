@@ -1,4 +1,4 @@
-"""Entries of tables: ties are what a t-test says, and every format survives any name."""
+"""Entries of tables: ties are those of a t-test, and every format handles any name."""
 
 import csv
 import io

@@ -10,7 +10,7 @@ from slova_bench.augment import crop, nothing
 from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import AlwaysDropout, BayesianLinear, kl_divergence
 from slova_bench.method import softmax_loss
-from slova_bench.train import Place, Recipe, seeded, train
+from slova_bench.train import Execution, Recipe, seeded, train
 from torch import nn
 from torch.nn import functional
 
@@ -43,7 +43,7 @@ def linear(seed=0):
 
 def trained(recipe=RECIPE, seed=0, network=None, loss=softmax_loss, pair=None, **place):
     network = small() if network is None else network
-    return train(network, loss, recipe, pair or images_and_labels(), seed, Place(CPU, **place))
+    return train(network, loss, recipe, pair or images_and_labels(), seed, Execution(CPU, **place))
 
 
 def state(network):
@@ -70,7 +70,7 @@ def test_training_neither_reads_nor_moves_the_global_random_state():
     assert same(trained(), first)
 
 
-def test_the_network_is_trained_in_place_and_returned_ready_to_be_asked():
+def test_the_network_is_trained_in_place_and_returned_in_evaluation_mode():
     network = small()
     assert trained(network=network) is network
     assert not network.training
@@ -220,18 +220,18 @@ def test_the_learning_rate_follows_the_schedule_step_by_step():
     assert moved == pytest.approx([0.1 * (1 + step / 12) for step in range(12)], rel=1e-4)
 
 
-def test_progress_is_told_every_epoch_and_its_mean_loss():
-    losses, told = [], []
+def test_progress_is_called_with_every_epoch_and_its_mean_loss():
+    losses, calls = [], []
 
     def loss(network, images, labels, rows):
         value = softmax_loss(network, images, labels, rows)
         losses.append(float(value.detach()))
         return value
 
-    trained(loss=loss, progress=lambda epoch, value: told.append((epoch, value)))
+    trained(loss=loss, progress=lambda epoch, value: calls.append((epoch, value)))
     means = torch.tensor(losses).view(4, 4).mean(1).tolist()
-    assert [epoch for epoch, _ in told] == [1, 2, 3, 4]
-    assert [value for _, value in told] == pytest.approx(means)
+    assert [epoch for epoch, _ in calls] == [1, 2, 3, 4]
+    assert [value for _, value in calls] == pytest.approx(means)
 
 
 @pytest.mark.parametrize("count", [69, 71, 0])
@@ -243,8 +243,8 @@ def test_images_and_labels_of_different_number_are_an_error_that_names_both(coun
 
 def test_images_labelled_none_teach_a_one_vs_all_network_to_reject_them():
     split = data.load("digits-train", limit=400)
-    foreign = torch.randint(0, 256, (200, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    images = torch.cat([split.images, foreign])
+    noise = torch.randint(0, 256, (200, 1, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    images = torch.cat([split.images, noise])
     labels = torch.cat([split.labels, torch.full((200,), NONE)])
 
     def loss(network, images, labels, rows):

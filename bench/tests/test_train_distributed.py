@@ -17,7 +17,7 @@ from slova_bench.augment import crop, nothing
 from slova_bench.method import softmax_loss
 from slova_bench.methods import acet, svi
 from slova_bench.networks import digits_net
-from slova_bench.train import Place, Recipe, seeded, train
+from slova_bench.train import Execution, Recipe, seeded, train
 from torch import distributed, nn
 
 CPU = torch.device("cpu")
@@ -48,7 +48,7 @@ def numbers(network):
 
 def scenarios(rank, folder):
     """By name, something each process ends with. The networks start differently; that of the first counts."""
-    place = Place(CPU)
+    place = Execution(CPU)
     yield "plain", numbers(train(plain(rank), softmax_loss, RECIPE, pair(120), 0, place))
     averaged = replace(RECIPE, ema=0.9, adam_eps=1e-6, rate=1e-3)
     yield "averaged", numbers(train(digits(rank), softmax_loss, averaged, pair(120), 0, place))
@@ -58,7 +58,7 @@ def scenarios(rank, folder):
     yield "svi", numbers(train(network, svi.loss, short, pair(120), 0, place))
     yield "acet", numbers(train(digits(rank), partial(acet.loss, steps=2), short, pair(120), 0, place))
     yield "seen", seen(place)
-    yield "told", told(rank, folder)
+    yield "reported", reported(rank, folder)
     yield "resumed", resumed(rank, folder)
     yield "refused", refused(place)
 
@@ -77,7 +77,7 @@ def seen(place):
     return rows
 
 
-def told(rank, folder):
+def reported(rank, folder):
     """The epochs that progress reports, and at each step whether this process has written a checkpoint of its own."""
     epochs, written, path = [], [], folder / f"own-{rank}.checkpoint"
 
@@ -85,13 +85,13 @@ def told(rank, folder):
         written.append(path.exists())
         return softmax_loss(network, images, labels, count)
 
-    place = Place(CPU, checkpoint=path, progress=lambda epoch, loss: epochs.append(epoch))
+    place = Execution(CPU, checkpoint=path, progress=lambda epoch, loss: epochs.append(epoch))
     train(plain(0), loss, RECIPE, pair(120), 0, place)
     return epochs, written, path.exists()
 
 
 def resumed(rank, folder):
-    """Trained for two epochs of four, as far as the checkpoint knows, and then by new processes to the end."""
+    """Trained for two epochs of four, according to the checkpoint, and then by new processes to the end."""
     path, recipe = folder / "shared.checkpoint", replace(RECIPE, epochs=EPOCHS, ema=0.9)
     kept = folder / "kept.checkpoint"
 
@@ -99,10 +99,10 @@ def resumed(rank, folder):
         if epoch == 2:
             kept.write_bytes(path.read_bytes())
 
-    train(digits(0), softmax_loss, recipe, pair(120), 0, Place(CPU, checkpoint=path, progress=progress))
+    train(digits(0), softmax_loss, recipe, pair(120), 0, Execution(CPU, checkpoint=path, progress=progress))
     distributed.barrier()
-    network = train(digits(rank + 5), softmax_loss, recipe, pair(120), 0, Place(CPU, checkpoint=kept))
-    whole = train(digits(0), softmax_loss, recipe, pair(120), 0, Place(CPU))
+    network = train(digits(rank + 5), softmax_loss, recipe, pair(120), 0, Execution(CPU, checkpoint=kept))
+    whole = train(digits(0), softmax_loss, recipe, pair(120), 0, Execution(CPU))
     return numbers(network), numbers(whole)
 
 
@@ -148,7 +148,7 @@ def test_all_processes_end_in_the_same_weights_and_statistics(name, ended):
 
 @pytest.mark.slow
 def test_two_processes_give_the_weights_of_one_with_the_same_batch(ended):
-    alone = train(plain(0), softmax_loss, RECIPE, pair(120), 0, Place(CPU)).state_dict()
+    alone = train(plain(0), softmax_loss, RECIPE, pair(120), 0, Execution(CPU)).state_dict()
     for name, value in ended[0]["plain"].items():
         torch.testing.assert_close(value, alone[name], atol=1e-5, rtol=0)
 
@@ -173,8 +173,8 @@ def test_every_process_sees_its_own_half_of_every_batch_and_draws_its_own_random
 
 @pytest.mark.slow
 def test_only_the_first_process_reports_progress_and_writes_checkpoints(ended):
-    assert ended[0]["told"] == ([1, 2, 3], [False] * 2 + [True] * 4, False)
-    assert ended[1]["told"] == ([], [False] * 6, False)
+    assert ended[0]["reported"] == ([1, 2, 3], [False] * 2 + [True] * 4, False)
+    assert ended[1]["reported"] == ([], [False] * 6, False)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from slova_bench import checkpoint, schedules
 from slova_bench.augment import nothing
 from slova_bench.checkpoint import Checkpoint
 from slova_bench.method import softmax_loss
-from slova_bench.train import Place, Recipe, Run, train
+from slova_bench.train import Execution, Recipe, Run, train
 from torch import nn
 
 CPU = torch.device("cpu")
@@ -26,7 +26,7 @@ def batches_seen(recipe, count):
 
     images = torch.arange(count, dtype=torch.uint8).view(-1, 1, 1, 1).expand(-1, 1, 8, 8).contiguous()
     network = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
-    train(network, loss, recipe, (images, torch.arange(count) % 3), 0, Place(CPU))
+    train(network, loss, recipe, (images, torch.arange(count) % 3), 0, Execution(CPU))
     return seen
 
 
@@ -45,7 +45,7 @@ def test_an_epoch_shows_every_image_once_with_its_label_and_drops_the_incomplete
     assert orders[0] != sorted(orders[0])
 
 
-def test_the_loss_is_told_the_number_of_training_images_and_shown_pixels_in_zero_to_one():
+def test_the_loss_gets_the_number_of_training_images_and_pixels_in_zero_to_one():
     seen = batches_seen(Recipe(epochs=1, batch=8, augment=nothing), 43)
     assert {rows for *_, rows in seen} == {43}
     assert max(float(images.max()) for images, _, _ in seen) == pytest.approx(42 / 255, abs=4 / 255)
@@ -87,7 +87,7 @@ def test_what_an_optimiser_gets_back_lies_in_memory_as_its_parameter_does():
 
     def started():
         layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        return Run(layers.to(memory_format=torch.channels_last), softmax_loss, recipe, Place(CPU), rows=16)
+        return Run(layers.to(memory_format=torch.channels_last), softmax_loss, recipe, Execution(CPU), rows=16)
 
     first, second = started(), started()
     first.plain_step(torch.rand(16, 3, 8, 8), torch.zeros(16, dtype=torch.long))

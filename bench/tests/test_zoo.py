@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from slova_bench import zoo
-from slova_bench.dataset_recipes import SETTINGS
+from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import methods
 from slova_bench.pipeline import Bench
 from slova_bench.store import XZ, file_name, load
@@ -30,7 +30,7 @@ def test_no_network_is_an_orphan(file):
     what = load(file, "weights")[1]["what"]
     what = {name: value for name, value in what.items() if name not in ("stage", "version")}
     assert file.name == file_name("weights", what, f"safetensors{XZ}")
-    bench = Bench(SETTINGS[what["data"].removesuffix("-train")])
+    bench = Bench(DATASET_RECIPES[what["data"].removesuffix("-train")])
     assert what in [bench.weights(method, what["seed"]) for method in methods().values()]
 
 

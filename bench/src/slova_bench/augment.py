@@ -1,5 +1,4 @@
-"""Augmentation as batched tensor code: uint8 images (N, C, H, W) to the same, on their device, by an explicit
-generator."""
+"""Batched augmentation of uint8 images (N, C, H, W) on their device, with an explicit generator."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ PAD = 4
 
 @stable("crop_flip")
 def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random crop of the image padded by four pixels, mirrored half of the time: the usual for CIFAR."""
+    """A random crop of the image padded by four pixels, and a random horizontal flip: the standard for CIFAR."""
     flipped = torch.rand(len(images), generator=generator) < 0.5
     columns = torch.arange(images.shape[-1]).repeat(len(images), 1)
     return _cut(images, generator, torch.where(flipped[:, None], columns.flip(1), columns))
@@ -23,19 +22,19 @@ def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
 
 @stable("crop")
 def crop(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random crop only: digits must not be mirrored."""
+    """A random crop without flips, for digits."""
     return _cut(images, generator, torch.arange(images.shape[-1]).repeat(len(images), 1))
 
 
 @stable("no_augmentation")
 def nothing(images: Tensor, generator: torch.Generator) -> Tensor:
-    """The images as they are."""
+    """The unchanged images."""
     return images
 
 
 def _cut(images: Tensor, generator: torch.Generator, columns: Tensor) -> Tensor:
-    """Each image shifted by up to PAD pixels, or an eighth of a small one, black beyond its edge; `columns` (N, W) as
-    drawn before."""
+    """Each image shifted by up to PAD pixels, or an eighth of a small one, with black padding; `columns` (N, W) select
+    its columns."""
     count, channels, height, width = images.shape
     pad = min(PAD, height // 8)
     shifts = torch.randint(0, 2 * pad + 1, (2, count, 1), generator=generator)

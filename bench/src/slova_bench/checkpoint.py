@@ -1,4 +1,4 @@
-"""A training's state on disk between epochs: safetensors, written at most every half minute, removed at the end."""
+"""Checkpoints of a training: safetensors, written between epochs at most every 30 seconds, removed at the end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ SECONDS = 30.0
 
 
 class State(Protocol):
-    """What can be interrupted: its tensors by name, and the way back."""
+    """A state that can be saved as tensors and restored from them."""
 
     def tensors(self) -> dict[str, Tensor]: ...
     def restore(self, tensors: dict[str, Tensor]) -> None: ...
 
 
 class Checkpoint:
-    """With no path it does nothing. A file that cannot be read is an error, not a fresh start. Of several processes all
-    read it and one `writes`."""
+    """A checkpoint file; without a path all operations are no-ops. An unreadable file is an error. Of several processes
+    all read it and one `writes`."""
 
     def __init__(self, path: Path | None, state: State, *, writes: bool = True, seconds: float = SECONDS) -> None:
         self.path, self.state, self.writes = path, state, writes
         self.seconds, self.saved = seconds, time.monotonic()
 
     def resume(self) -> int:
-        """The number of epochs that are already done."""
+        """Restore the state and return the number of completed epochs."""
         if self.path is None or not self.path.exists():
             return 0
         tensors, meta = artifact.load(self.path, "checkpoint", framework="torch")

@@ -1,4 +1,4 @@
-"""Methods compared on rows of results: complete blocks, per seed and pooled, against a control."""
+"""Comparison of methods on rows: complete blocks, per seed and pooled, against a control."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Cell(NamedTuple):
 
 
 Unit = tuple[Cell, int]  # a cell at a seed
-Units = dict[Unit, list[float]]  # to a value a metric
+Units = dict[Unit, list[float]]  # to one value per metric
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Both steps: Friedman's test, corrected for ties, and the distances, which count only if it rejects."""
+    """Friedman's test, corrected for ties, and the critical distance, which is valid only if the test rejects."""
 
     friedman: Friedman
     distance: Distance
@@ -45,11 +45,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Verdicts of result rows: one a seed (where it has two cells or more), and one of the means over seeds.
+    """Verdicts per seed (with two cells or more), and of the means over seeds.
 
-    `naive` counts each seed of a cell as a cell of its own, which inflates N: for comparison only. `caution` says when
-    the cells themselves are not independent. `dropped`: which methods lacked a cell at a seed; `left_out`: the methods
-    that have nothing in common with the control.
+    `naive` treats each seed of a cell as a cell of its own, which inflates N: for comparison only. `caution` is a note
+    if the cells are not independent. `dropped`: the methods without a cell at a seed; `left_out`: the methods that
+    share no cell with the control.
     """
 
     per_seed: dict[int, Verdict]
@@ -69,22 +69,17 @@ def compare(
     methods: Sequence[str] | None = None,
     alpha: float = 0.05,
 ) -> Comparison:
-    """Compares the methods of result rows on the cells that all of them have, at the same seeds.
+    """Compare methods on the cells and seeds that all of them have.
 
-    A method with a variant is called "method variant". Of several metrics, the mean rank over them is ranked again, so
-    that a cell stays one row. Without `methods`: all that share a cell with the control.
+    A method with a variant is named "method variant". With several metrics the mean rank over them is ranked again, so
+    that a cell stays one row. The default of `methods` is all that share a cell with the control.
     """
     if isinstance(metrics, str) or not metrics:
-        raise ValueError(f"metrics {metrics!r} are not a list of names")
+        raise ValueError(f"metrics must be a list of names, got {metrics!r}")
     found = _read(rows, metrics)
     names, left_out = _named(found, control, methods)
     units, dropped = _complete(found, names)
-    cells = sorted({cell for cell, _ in units})
-    if len(cells) < 2:
-        fewest = min(names, key=lambda name: len(found[name]))
-        raise ValueError(
-            f"2 cells or more are needed in which no method is missing, not {len(cells)}; {fewest} has fewest"
-        )
+    cells = _cells(units, {name: found[name] for name in names})
 
     def verdict(values: Floats) -> Verdict:
         table = _mean_over_metrics(values, metrics)
@@ -106,7 +101,7 @@ def compare(
 
 
 def _read(rows: Iterable[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Units]:
-    """What every method has: the cells and seeds at which all metrics are there."""
+    """The cells and seeds of every method with all metrics."""
     values: dict[str, dict[Unit, dict[str, float]]] = {}
     for row in rows:
         if row["metric"] not in metrics:
@@ -137,7 +132,7 @@ def _value(row: Mapping[str, Any], name: str) -> float:
 def _named(
     found: Mapping[str, Units], control: str, methods: Sequence[str] | None
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The methods to compare, and those that share nothing with the control."""
+    """The methods to compare, and those that share no cell with the control."""
     for name in (control, *(methods or ())):
         if not found.get(name):
             raise ValueError(f"{name!r} has no such rows; there are {', '.join(sorted(found)) or 'none at all'}")
@@ -148,10 +143,18 @@ def _named(
 
 
 def _complete(found: Mapping[str, Units], names: Sequence[str]) -> tuple[list[Unit], dict[Unit, tuple[str, ...]]]:
-    """What all methods have, and for the rest which methods lack it."""
+    """The cells and seeds of all methods; for the others, the methods that lack them."""
     seen = {unit for name in names for unit in found[name]}
     lacking = {unit: tuple(name for name in names if unit not in found[name]) for unit in sorted(seen)}
     return [unit for unit in lacking if not lacking[unit]], {unit: those for unit, those in lacking.items() if those}
+
+
+def _cells(units: Iterable[Unit], found: Mapping[str, Units]) -> list[Cell]:
+    cells = sorted({cell for cell, _ in units})
+    if len(cells) < 2:
+        fewest = min(found, key=lambda name: len(found[name]))
+        raise ValueError(f"at least 2 cells with all methods are needed, got {len(cells)}; {fewest} has the fewest")
+    return cells
 
 
 def _mean_over_metrics(values: Floats, metrics: Sequence[str]) -> Floats:

@@ -1,10 +1,10 @@
-"""What a data set brings to the comparison: its backbone, and a recipe for each family of losses.
+"""Dataset recipes: the backbone of a data set, and a training recipe per family of losses.
 
-The `fair` preset is one network, split, augmentation, optimiser and number of epochs for all methods; only learning
-rate and weight decay differ between families, because the scales of their losses do. They were found on validation data
-by `slova_bench.search`: softmax and ova on every data set, the others on CIFAR-10, whose numbers CIFAR-100 and SVHN
-take over. CEDA collapses on SVHN at the rate of CIFAR-10 and has 0.2 there. Those of digits were set by hand. Two
-things have fewer epochs: SVHN, which has more images and is easier, and ACET, whose attack is dear.
+The `fair` preset uses one network, split, augmentation, optimiser and number of epochs for all methods; only learning
+rate and weight decay differ between families, because the scales of their losses do. They were tuned on validation data
+by `slova_bench.search`: softmax and ova on every data set, the others on CIFAR-10 and reused on CIFAR-100 and SVHN.
+CEDA collapses on SVHN at the rate of CIFAR-10 and uses 0.2 there. Those of digits were set by hand. SVHN, which has
+more images and is easier, and ACET, whose attack is expensive, have fewer epochs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from slova_bench.method import Backbone, Method
 from slova_bench.networks import digits_net, resnet20
 from slova_bench.train import Recipe
 
-__all__ = ["SETTINGS", "Setting", "setting"]
+__all__ = ["DATASET_RECIPES", "DatasetRecipe", "dataset_recipe"]
 
 Rates = tuple[float, float]  # learning rate and weight decay
 Augment = Callable[[Tensor, Generator], Tensor]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A training set with what is needed to train on it."""
+class DatasetRecipe:
+    """A training set with its backbone and recipes."""
 
     name: str
     backbone: Backbone
@@ -46,19 +46,19 @@ class Setting:
         return f"{self.name}-test"
 
     def recipe(self, method: Method) -> Recipe:
-        """The method's own, or its family's here."""
+        """The recipe of the method, or else of its family."""
         return method.recipe or self.recipes[method.family]
 
-    def quick(self) -> Setting:
-        """A tenth of the epochs, to see that everything runs."""
+    def quick(self) -> DatasetRecipe:
+        """A tenth of the epochs, for quick runs."""
         recipes = {name: replace(recipe, epochs=max(1, recipe.epochs // 10)) for name, recipe in self.recipes.items()}
         return replace(self, recipes=recipes)
 
 
-def setting(name: str) -> Setting:
-    if name not in SETTINGS:
-        raise ValueError(f"nothing can be trained on {name!r}; there are {', '.join(SETTINGS)}")
-    return SETTINGS[name]
+def dataset_recipe(name: str) -> DatasetRecipe:
+    if name not in DATASET_RECIPES:
+        raise ValueError(f"the training set must be one of {', '.join(DATASET_RECIPES)}, got {name!r}")
+    return DATASET_RECIPES[name]
 
 
 def _families(base: Recipe, rates: Mapping[str, Rates]) -> dict[str, Recipe]:
@@ -67,11 +67,11 @@ def _families(base: Recipe, rates: Mapping[str, Rates]) -> dict[str, Recipe]:
 
 def _small_photographs(
     name: str, augment: Augment, *, softmax: Rates, ova: Rates, ceda: Rates = (0.5, 9.42e-4), epochs: int = 100
-) -> Setting:
-    """ResNet-20; families other than these have the rates that were found on CIFAR-10."""
+) -> DatasetRecipe:
+    """ResNet-20. Families other than these use the rates tuned on CIFAR-10."""
     rates = {"softmax": softmax, "ova": ova, "svi": (0.247, 7.39e-5), "ova_dm": (1.43, 8.2e-4), "ceda": ceda}
     recipes = _families(Recipe(epochs=epochs, batch=512, augment=augment), rates)
-    return Setting(name, resnet20, {**recipes, "acet": replace(recipes["ceda"], epochs=epochs * 2 // 5)})
+    return DatasetRecipe(name, resnet20, {**recipes, "acet": replace(recipes["ceda"], epochs=epochs * 2 // 5)})
 
 
 DIGITS = _families(
@@ -85,8 +85,8 @@ DIGITS = _families(
         "acet": (0.1, 5e-4),
     },
 )
-SETTINGS = {
-    "digits": Setting("digits", digits_net, DIGITS),
+DATASET_RECIPES = {
+    "digits": DatasetRecipe("digits", digits_net, DIGITS),
     "cifar10": _small_photographs("cifar10", crop_flip, softmax=(0.235, 6.51e-4), ova=(0.366, 7.9e-4)),
     "cifar100": _small_photographs("cifar100", crop_flip, softmax=(0.305, 9.56e-4), ova=(0.325, 9.42e-4)),
     "svhn": _small_photographs(

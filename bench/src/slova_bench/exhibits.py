@@ -1,6 +1,6 @@
-"""Tables and figures as exhibits: pieces of markdown that know which part of the paper they answer to.
+"""Exhibits: tables and figures as markdown, with the part of the paper they correspond to.
 
-A figure is one file, `NAME-TRAININGSET.svg` in a folder beside the page.
+A figure is one file, `NAME-TRAININGSET.svg`, in a folder next to the page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAPER_ITEMS", "Exhibit", "bullets", "draw", "exhibits", "experiment_for"]
 
-# What the paper shows, and where; Fig. 3 is a sketch of the method.
+# The figures and tables of the paper; Fig. 3 is a sketch of the method.
 PAPER_ITEMS = {
     "Fig. 1": "confidence of OVA and SLOVA over two probabilities (Sec. 1)",
     "Fig. 2": "confidence on planes through three images (Sec. 1)",
@@ -44,7 +44,7 @@ ORDER = ("shift", "ood", "ablation", "stability", "maps", "directions", "plane",
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or a figure for one training set (for none, or for all, without a name), and its markdown."""
+    """A table or a figure as markdown, for one training set; `on` is empty if it is for all sets or for none."""
 
     title: str
     on: str
@@ -58,34 +58,34 @@ class Exhibit:
 
     @property
     def anchor(self) -> str:
-        """What GitHub makes of the heading."""
+        """The anchor that GitHub derives from the heading."""
         return re.sub(r"[^\w\- ]", "", self.heading.lower()).replace(" ", "-")
 
     def is_for(self, item: str) -> bool:
-        """Whether it is the counterpart of a figure or table of the paper."""
+        """Whether it corresponds to a figure or table of the paper."""
         return item in self.answers.split(", ")
 
 
-def exhibits(evidence: ResultsFolder, figures: Path | None) -> list[Exhibit]:
-    """All there are rows for; of the figures those that lie in the folder."""
-    drawn = _drawn(evidence, figures) if figures else ()
-    return sorted((*_tables(evidence), *drawn), key=_place)
+def exhibits(results: ResultsFolder, figures: Path | None) -> list[Exhibit]:
+    """All exhibits with rows; of the figures, those in the folder."""
+    drawn = _drawn(results, figures) if figures else ()
+    return sorted((*_tables(results), *drawn), key=_place)
 
 
-def draw(evidence: ResultsFolder, folder: Path) -> list[Path]:
-    """Every figure that there are rows for."""
+def draw(results: ResultsFolder, folder: Path) -> list[Path]:
+    """Draw every figure that has rows."""
     from slova_bench.figures import save
 
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for drawing, on in _drawings(evidence):
+    for drawing, on in _drawings(results):
         with contextlib.suppress(MissingRowsError):
-            written += save(drawing.draw(evidence, on), folder / _file(drawing, on), kinds=("svg",))
+            written += save(drawing.draw(results, on), folder / _file(drawing, on), kinds=("svg",))
     return written
 
 
 def experiment_for(item: str) -> str:
-    """The experiment that has the rows for a figure or table of the paper; nothing if it needs none."""
+    """The experiment whose rows a figure or table of the paper needs; empty if it needs none."""
     from slova_bench.figures import FIGURES
 
     return next((kind.experiment for kind in (*TABLES, *FIGURES) if item in kind.answers.split(", ")), "")
@@ -99,30 +99,30 @@ def _place(exhibit: Exhibit) -> int:
     return ORDER.index(exhibit.experiment) if exhibit.experiment in ORDER else len(ORDER)
 
 
-def _tables(evidence: ResultsFolder) -> Iterator[Exhibit]:
+def _tables(results: ResultsFolder) -> Iterator[Exhibit]:
     for maker in TABLES:
-        for on in maker.sets(evidence):
+        for on in maker.sets(results):
             with contextlib.suppress(MissingRowsError):
-                body = "\n\n".join(_shown(table) for table in maker.make(evidence, on))
-                title = maker.title + maker.mark(evidence, on)
+                body = "\n\n".join(_shown(table) for table in maker.make(results, on))
+                title = maker.title + maker.mark(results, on)
                 yield Exhibit(title, on, maker.answers, maker.experiment, body)
 
 
-def _drawn(evidence: ResultsFolder, folder: Path) -> Iterator[Exhibit]:
-    for drawing, on in _drawings(evidence):
+def _drawn(results: ResultsFolder, folder: Path) -> Iterator[Exhibit]:
+    for drawing, on in _drawings(results):
         name = f"{_file(drawing, on)}.svg"
         if (folder / name).exists():
             body = f"![{plain(drawing.title)}]({folder.name}/{name})\n\n*{plain(drawing.caption)}*"
-            title = drawing.title + evidence.mark(drawing.experiment, on)
+            title = drawing.title + results.mark(drawing.experiment, on)
             yield Exhibit(title, on, drawing.answers, drawing.experiment, body)
 
 
-def _drawings(evidence: ResultsFolder) -> Iterator[tuple[Drawing, str]]:
-    """The figures whose experiment was run, with the training set, if it is one for each."""
+def _drawings(results: ResultsFolder) -> Iterator[tuple[Drawing, str]]:
+    """The figures whose experiment was run, with their training sets."""
     from slova_bench.figures import FIGURES
 
     for drawing in FIGURES:
-        for on in drawing.sets(evidence):
+        for on in drawing.sets(results):
             yield drawing, on
 
 
@@ -138,5 +138,5 @@ def _shown(table: Table) -> str:
 
 
 def _lower(title: str) -> str:
-    """A title within a sentence; abbreviations stay."""
+    """A title within a sentence; abbreviations keep their case."""
     return title if title[1:2].isupper() else title[:1].lower() + title[1:]

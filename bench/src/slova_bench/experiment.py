@@ -1,9 +1,9 @@
-"""An experiment: which methods are asked about which sets, and what is measured. Running it is a stream of rows.
+"""An experiment: the methods, the test sets, and the metrics. A run is a stream of rows.
 
-    for row in run(experiment, bench, results, methods, seeds): ...
+    for rows in experiment.run(bench, results, methods, seeds): ...
 
-Methods that share a network are asked together, so that every set passes through every network once. A row that is
-there already is not computed again; work that leads only to such rows is not done.
+Methods that share networks are evaluated together, so that every set passes through every network once. Existing rows
+are not computed again, nor is anything that only they depend on.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from slova.calibration import Calibrator
 from slova.heads import Readout
 from slova_bench.histograms import Histogram, Histograms
 from slova_bench.method import Detector, Method, Outputs
-from slova_bench.pipeline import Bench, Trained, calibration, pooled
+from slova_bench.pipeline import Bench, Trained, calibration, mean_readout
 from slova_bench.results import Cell, Results, Row
 from slova_bench.store import describe
 from slova_bench.test_sets import TestSet, clean
 
-__all__ = ["Answers", "Experiment", "PerNetwork", "Variant", "run"]
+__all__ = ["Evaluation", "Evaluator", "Experiment", "PerNetwork", "Variant"]
 
 
 @dataclass(frozen=True)
@@ -38,44 +38,57 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a method says of a set: the calibrated read-out, the labels, an OOD score where it has one, and its
-    confidence on the clean test set."""
+class Evaluation:
+    """A method on one test set: calibrated readout, labels, the score that ranks images (the confidence, unless the
+    method has a score of its own), and the same score on the clean test set."""
 
     readout: Readout
     labels: Array
     score: Array
-    inside: Array
+    clean_score: Array
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """`variants` expands a method into what is run, `sets` lists what it is asked about, `measure` gives the metrics of
-    one answer."""
+    """An experiment on test sets.
+
+    `variants` expands a method into its variants, `sets` lists the test sets, `measure` computes the metrics of one
+    evaluation, and `metrics` names them in advance.
+    """
 
     name: str
     methods: tuple[str, ...]
     sets: Callable[[Bench], list[TestSet]]
-    measure: Callable[[TestSet, Answers], dict[str, float]]
+    measure: Callable[[TestSet, Evaluation], dict[str, float]]
     metrics: Callable[[Method, TestSet, Bench], tuple[str, ...]]
     variants: Callable[[Method], list[Variant]] = lambda method: [Variant(method)]
-    histograms: bool = True  # of confidence, one a cell, beside the rows
+    histograms: bool = True  # store a confidence histogram per cell beside the rows
 
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]:
-        """The rows of each network and set, as they become known; they are in the results when they are seen here."""
-        return run(self, bench, results, methods, seeds)
+        """Yield the rows of each network and set; they are in the results already when they are yielded."""
+        for seed, sets in _missing(self, bench, results, methods, seeds):
+            group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
+            evaluator = Evaluator(bench, bench.trained(group[0].method, seed), group)
+            for test, variants in sets.items():
+                rows, histograms = evaluator.measure(self, test, variants)
+                Histograms(results.path).append(histograms if self.histograms else [])
+                results.append(rows)
+                yield rows
 
     def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        """How many sets each network is still to be asked about, in the order of the run."""
-        return [len(asked) for _, asked in _left(self, bench, results, methods, seeds)]
+        """The number of test sets left for each network, in the order of the run."""
+        return [len(sets) for _, sets in _missing(self, bench, results, methods, seeds)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerNetwork:
-    """An experiment whose rows belong to a network rather than to sets: `done(bench, results)` tells which methods and
-    seeds have all of theirs, and `rows(method, bench, results, seed)` measures those of one."""
+    """An experiment whose rows belong to a network rather than to test sets.
+
+    `done(bench, results)` returns a predicate: whether a method and seed has all of its rows.
+    `rows(method, bench, results, seed)` computes them.
+    """
 
     name: str
     methods: tuple[str, ...]
@@ -85,50 +98,36 @@ class PerNetwork:
     def run(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> Iterator[list[Row]]:
-        for method, seed in self._left(bench, results, methods, seeds):
+        for method, seed in self._missing(bench, results, methods, seeds):
             rows = self.rows(method, bench, results, seed)
             results.append(rows)
             yield rows
 
     def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1 for _ in self._left(bench, results, methods, seeds)]
+        return [1 for _ in self._missing(bench, results, methods, seeds)]
 
-    def _left(
+    def _missing(
         self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
     ) -> list[tuple[Method, int]]:
         done = self.done(bench, results)
         return [(method, seed) for seed in dict.fromkeys(seeds) for method in methods if not done(method, seed)]
 
 
-def run(
-    experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-) -> Iterator[list[Row]]:
-    """One network after the other, and every set through it once."""
-    for seed, sets in _left(experiment, bench, results, methods, seeds):
-        group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
-        asked = _Asked(bench, bench.trained(group[0].method, seed), group)
-        for test, variants in sets.items():
-            rows, histograms = asked.measured(experiment, test, variants)
-            Histograms(results.path).append(histograms if experiment.histograms else [])
-            results.append(rows)
-            yield rows
-
-
-def _left(
+def _missing(
     experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
 ) -> list[tuple[int, dict[TestSet, list[Variant]]]]:
-    """What is not in the results yet: for each seed and network, the sets to ask it about, and who wants to know."""
-    done, tests, left = {row.key for row in results.read()}, experiment.sets(bench), []
+    """For each seed and group of variants that share networks: the test sets without rows, and their variants."""
+    done, tests, missing = {row.key for row in results.read()}, experiment.sets(bench), []
     for seed in dict.fromkeys(seeds):
         for group in _sharing(experiment, bench, methods, seed):
-            wanted = {t: [v for v in group if not _known(experiment, bench, v, t, seed, done)] for t in tests}
-            sets = {test: variants for test, variants in wanted.items() if variants}
-            left += [(seed, sets)] if sets else []
-    return left
+            by_set = {t: [v for v in group if not _known(experiment, bench, v, t, seed, done)] for t in tests}
+            sets = {test: variants for test, variants in by_set.items() if variants}
+            missing += [(seed, sets)] if sets else []
+    return missing
 
 
 def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], seed: int) -> list[list[Variant]]:
-    """Variants in groups that can be asked together: the same networks, adapted and sampled in the same way."""
+    """Group the variants that use the same networks, adapted and sampled in the same way."""
 
     def key(variant: Variant) -> str:
         method = variant.method
@@ -141,7 +140,7 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
     who = (experiment.name, variant.method.name, variant.method.preset)
-    where = (bench.setting.train, test.test, test.shift, test.level, seed, 0)
+    where = (bench.dataset.train, test.test, test.shift, test.level, seed, 0)
     return Cell(*who, *where, variant.parameter, variant.value)
 
 
@@ -152,43 +151,52 @@ def _known(
     return all(Row.of(cell, metric, 0.0).key in done for metric in experiment.metrics(variant.method, test, bench))
 
 
-class _Asked:
-    """Trained networks, with what each of their methods has fitted and said of the clean test set."""
+class Evaluator:
+    """Trained networks with the fitted calibrators and detectors of the variants that share them.
+
+    Readouts are computed once per variant and test set; those of the clean test set, which every score is compared
+    with, are kept.
+    """
 
     def __init__(self, bench: Bench, trained: Trained, group: list[Variant]) -> None:
-        self.bench, self.trained = bench, trained
+        self.bench, self.trained, self.test = bench, trained, clean(bench)[0]
         self.features = any(variant.method.detect for variant in group)
-        self.maps: dict[Variant, Calibrator | None] = {v: calibration(v.method, bench, trained) for v in group}
+        self.calibrators: dict[Variant, Calibrator | None] = {v: calibration(v.method, bench, trained) for v in group}
         self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
-        outputs, _ = bench.ask(trained, clean(bench)[0], features=self.features)
-        self.inside = {variant: self._score(variant, outputs) for variant in group}
+        outputs, self.labels = bench.logits(trained, self.test, features=self.features)
+        self.clean = {variant: self._scored(variant, outputs) for variant in group}
 
-    def measured(
+    def measure(
         self, experiment: Experiment, test: TestSet, variants: list[Variant]
     ) -> tuple[list[Row], list[Histogram]]:
-        """The rows of a set, and how confident each variant was on it."""
-        outputs, labels = self.bench.ask(self.trained, test, features=self.features)
+        """The rows and the confidence histograms of the variants on one test set."""
         rows, histograms = [], []
-        for variant in variants:
-            cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=len(labels))
-            answers = self._answers(variant, outputs, labels)
-            rows += [Row.of(cell, metric, value) for metric, value in experiment.measure(test, answers).items()]
-            probs = np.exp(answers.readout.log_probs)
-            histograms.append(Histogram.of(cell, probs.max(axis=-1), probs.argmax(axis=-1) == answers.labels))
+        for variant, evaluation in self._evaluations(test, variants):
+            n = len(evaluation.labels)
+            cell = _cell(experiment, self.bench, variant, test, self.trained.seed)._replace(n=n)
+            rows += [Row.of(cell, metric, value) for metric, value in experiment.measure(test, evaluation).items()]
+            probs = np.exp(evaluation.readout.log_probs)
+            histograms.append(Histogram.of(cell, probs.max(axis=-1), probs.argmax(axis=-1) == evaluation.labels))
         return rows, histograms
 
-    def _answers(self, variant: Variant, outputs: Outputs, labels: Array) -> Answers:
-        readout, score = self._readout(variant, outputs), self._score(variant, outputs)
-        return Answers(readout, labels, score, self.inside[variant])
+    def _evaluations(self, test: TestSet, variants: list[Variant]) -> Iterator[tuple[Variant, Evaluation]]:
+        if test == self.test:
+            for variant in variants:
+                readout, score = self.clean[variant]
+                yield variant, Evaluation(readout, self.labels, score, score)
+            return
+        outputs, labels = self.bench.logits(self.trained, test, features=self.features)
+        for variant in variants:
+            readout, score = self._scored(variant, outputs)
+            yield variant, Evaluation(readout, labels, score, self.clean[variant][1])
 
-    def _readout(self, variant: Variant, outputs: Outputs) -> Readout:
-        readout, fitted = pooled(variant.method.head, outputs.logits), self.maps[variant]
-        return readout if fitted is None else readout._replace(log_probs=fitted(readout.log_probs))
-
-    def _score(self, variant: Variant, outputs: Outputs) -> Array:
-        """What tells the set from the training data: the method's own score, or else its confidence."""
-        detector = self.detectors[variant]
-        return np.exp(self._readout(variant, outputs).log_probs).max(axis=-1) if detector is None else detector(outputs)
+    def _scored(self, variant: Variant, outputs: Outputs) -> tuple[Readout, Array]:
+        """The calibrated readout, and the score of the method: its own, or else the confidence."""
+        readout = mean_readout(variant.method.head, outputs.logits)
+        calibrator, detector = self.calibrators[variant], self.detectors[variant]
+        if calibrator is not None:
+            readout = readout._replace(log_probs=calibrator(readout.log_probs))
+        return readout, np.exp(readout.log_probs).max(axis=-1) if detector is None else detector(outputs)
 
     def _detector(self, method: Method) -> Detector | None:
         if method.detect is None:

@@ -1,4 +1,4 @@
-"""A training step as one CUDA graph: launched whole, without Python between its kernels."""
+"""A training step as one CUDA graph, without Python between its kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WARMUPS = 3
 
 
 def captured(run: Run, images: Tensor, labels: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """The step of a run for batches of the shape of these; the weights are as before afterwards."""
+    """Capture the step of a run for batches of this shape. The weights are unchanged afterwards."""
     before = {name: value.clone() for name, value in run.tensors().items()}
     still_images, still_labels = images.clone(), labels.clone()
     side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -42,7 +42,7 @@ def captured(run: Run, images: Tensor, labels: Tensor) -> Callable[[Tensor, Tens
 
 @torch.no_grad()
 def _reset(tensors: dict[str, Tensor], before: dict[str, Tensor]) -> None:
-    """In place, because the graph knows the tensors by address; what the warm-up created, the optimiser's state, starts
-    at zero."""
+    """Restore in place, because the graph refers to tensors by address; optimiser state created by the warm-up is set
+    to zero."""
     for name, value in tensors.items():
         value.copy_(before[name]) if name in before else value.zero_()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from slova._backend import Array
+from slova.metrics.binning import bin_index
 from slova_bench.parquet import load_table, save_table
 from slova_bench.results import Cell
 
@@ -39,7 +40,7 @@ class Histogram:
 
     @classmethod
     def of(cls, cell: Cell, confidence: Array, hits: Array) -> Histogram:
-        place = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
+        place = bin_index(confidence, BINS, "width")
         total = np.bincount(place, confidence, BINS).round(4)
         return cls(
             cell,

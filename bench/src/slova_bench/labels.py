@@ -1,27 +1,39 @@
-"""How methods, metrics, sets and shifts are called and drawn: names, order, colours, and which way is better. One place
-for tables, figures and pages; what it does not know keeps its own name."""
+"""Labels of methods, metrics, sets and shifts: names, order, colours, and the better direction. Shared by tables,
+figures and pages. Unknown identifiers keep their name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Look", "Metric", "better", "is_better", "look", "metric", "ordered", "set_name", "shift_name", "title"]
+__all__ = [
+    "Look",
+    "Metric",
+    "better",
+    "is_better",
+    "look",
+    "metric",
+    "ordered",
+    "paper_shifts",
+    "set_name",
+    "shift_name",
+    "title",
+]
 
 
 @dataclass(frozen=True)
 class Look:
-    """A method to a reader: what it is called, in which colour, with which second sign for those who see no colours."""
+    """The appearance of a method: name, colour, and marker and dash for readers who do not see the colour."""
 
     name: str
     colour: str
     marker: str = "o"
-    dash: tuple[float, ...] = ()  # lengths of stroke and gap; nothing for a line without gaps
+    dash: tuple[float, ...] = ()  # lengths of stroke and gap; empty for a solid line
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric to a reader."""
+    """The appearance of a metric: name, direction, digits."""
 
     name: str
     larger: bool = False
@@ -53,10 +65,10 @@ METHODS = {
     "slova_raw": Look("SLOVA, uncalibrated", _RED, "s", _DASH),
     "slova": Look("SLOVA", _RED),
     "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
-    "slova_distance": Look("SLOVA, calibrated by distance", _RED, "D", _BOTH),
-    "slova_mirror": Look("SLOVA, by distance, with mirror images", _BLACK, "P", _DASH),
+    "slova_distance": Look("SLOVA, distance-aware", _RED, "D", _BOTH),
+    "slova_mirror": Look("SLOVA, distance-aware, flip test-time augmentation", _BLACK, "P", _DASH),
     "slova_ensemble": Look("SLOVA, ensemble", _BLUE, "s", _DASH),
-    "slova_distance_ensemble": Look("SLOVA, ensemble, by distance", _BLUE, "^", _BOTH),
+    "slova_distance_ensemble": Look("SLOVA, ensemble, distance-aware", _BLUE, "^", _BOTH),
     "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, "s", _BOTH),
     "slova_none": Look("SLOVA, NONE in training", _WINE, "o"),
     "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),
@@ -67,7 +79,7 @@ METHODS = {
     "mahalanobis": Look("Mahalanobis", _BLACK, "4"),
     "vim": Look("ViM", _BLACK, "+", _DOT),
 }
-BEYOND = (  # past the paper
+BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
     *("slova_none_raw", "slova_none", "retrofit", "retrofit_noise"),
 )
@@ -98,30 +110,45 @@ SETS = {
     "imagenet224": "ImageNet 224×224",
 }
 SHIFTS = {"": "clean", "jpeg_compression": "JPEG compression"}
-# The sixteen corruptions of the paper. CIFAR-10-C's other three are reported as well, and stay out of its quartiles and
-# ranks; data sets with shifts of their own have them all in.
+# The sixteen corruptions of the paper, see `paper_shifts`.
 PAPER_SHIFTS = (
     "gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "defocus_blur", "glass_blur", "zoom_blur",
     "gaussian_blur", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "saturate", "spatter",
 )  # fmt: skip
-OTHER_SHIFTS = ("motion_blur", "snow", "jpeg_compression")
-SCORES = ("energy", "max_logit", "knn", "mahalanobis", "vim")  # they rank images; their probabilities are softmax's
+SCORES = (
+    "energy",
+    "max_logit",
+    "knn",
+    "mahalanobis",
+    "vim",
+)  # they only rank images; the probabilities are softmax's
+
+
+def paper_shifts(shifts: Iterable[str]) -> tuple[str, ...]:
+    """The shifts that the tables, figures and claims of the paper use: its sixteen corruptions where all are present,
+    else all shifts (data sets with shifts of their own).
+
+    >>> paper_shifts(["", "rotation", "contrast"])
+    ('contrast', 'rotation')
+    """
+    present = set(shifts) - {""}
+    return PAPER_SHIFTS if present.issuperset(PAPER_SHIFTS) else tuple(sorted(present))
 
 
 def look(method: str, variant: str = "") -> Look:
-    """How to draw a method; one that is not listed has its own name and a colour that depends on it alone."""
+    """The appearance of a method. An unknown method gets a colour that depends on its name."""
     known = METHODS.get(method) or Look(title(method), _SPARE[sum(map(ord, method)) % len(_SPARE)], "d", _BOTH)
     return Look(f"{known.name}, {variant}", known.colour, known.marker, known.dash) if variant else known
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
-    """The methods in the order of tables and legends; those that are not listed come last, by name."""
+    """Methods in the order of tables and legends. Unknown methods come last, by name."""
     places = {name: place for place, name in enumerate(METHODS)}
     return sorted(set(methods), key=lambda name: (places.get(name, len(places)), name))
 
 
 def metric(name: str) -> Metric:
-    """How to show a metric; the part after the first underscore (`ece_q25`) does not change which way is better."""
+    """The appearance of a metric. A suffix (`ece_q25`) does not change the direction."""
     if name in METRICS:
         return METRICS[name]
     base = METRICS.get(name.partition("_")[0], Metric(title(name)))
@@ -129,7 +156,7 @@ def metric(name: str) -> Metric:
 
 
 def better(name: str) -> str:
-    """An arrow for a table's head: ↑ where larger is better."""
+    """The arrow in a table head: ↑ where larger is better, else ↓."""
     return "↑" if metric(name).larger else "↓"
 
 
@@ -139,7 +166,7 @@ def is_better(name: str, one: float, other: float) -> bool:
 
 
 def set_name(split: str) -> str:
-    """`svhn-test` is SVHN to a reader; noise and the like are called what they are."""
+    """The displayed name of a test set: `svhn-test` is SVHN."""
     base = split.partition("-")[0]
     return SETS.get(base, title(base))
 
@@ -149,6 +176,6 @@ def shift_name(shift: str) -> str:
 
 
 def title(name: str) -> str:
-    """`low_pass` to a reader."""
+    """An identifier as a title: `low_pass` is "Low pass"."""
     text = name.replace("_", " ").strip()
     return text[:1].upper() + text[1:]

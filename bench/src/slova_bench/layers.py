@@ -1,6 +1,6 @@
-"""Layers whose output or weights are random, also at test time, and the distance classifier.
+"""Layers with random outputs or weights, also at test time, and the distance classifier.
 
-Stochastic layers always sample, so a Monte-Carlo method needs nothing but several passes.
+Stochastic layers always sample, so a Monte-Carlo method only needs several passes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ START_SCALE = -3.0  # softplus(-3) = 0.049, the usual start of a posterior's sta
 
 
 class AlwaysDropout(nn.Module):
-    """Dropout in training and at test time alike (Gal & Ghahramani 2016)."""
+    """Dropout at training and test time (Gal & Ghahramani 2016)."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class _Bayesian(nn.Module):
 
 
 class BayesianConv2d(_Bayesian):
-    """A convolution with one draw of the weights a batch, decorrelated over the images by random signs (Flipout, Wen et
-    al. 2018)."""
+    """A convolution with one draw of the weights per batch, decorrelated over the images by random signs (Flipout, Wen
+    et al. 2018)."""
 
     def __init__(self, width: int, filters: int, *, stride: int = 1, size: int = 3, prior_scale: float = 0.127) -> None:
-        std = (2 / (width * size * size)) ** 0.5 * 20**-0.25  # smaller than usual: no batch norm follows
+        std = (2 / (width * size * size)) ** 0.5 * 20**-0.25  # smaller than usual, since no batch norm follows
         super().__init__((filters, width, size, size), std, prior_scale)
         self.stride, self.padding = stride, size // 2
 
@@ -67,7 +67,7 @@ class BayesianConv2d(_Bayesian):
 
 
 class BayesianLinear(_Bayesian):
-    """A linear layer with one draw of the weights a batch (the reparameterisation trick, Blundell et al. 2015)."""
+    """A linear layer with one draw of the weights per batch (the reparameterisation trick, Blundell et al. 2015)."""
 
     def __init__(self, features: int, classes: int, *, prior_scale: float = 0.127) -> None:
         super().__init__((classes, features), (2 / features) ** 0.5, prior_scale)
@@ -77,7 +77,7 @@ class BayesianLinear(_Bayesian):
 
 
 class DistanceLinear(nn.Module):
-    """Logits from distances to a centre a class (Padhy et al. 2020): -||x - w_k||, or its -sqrt with `root`."""
+    """Logits from distances to one centre per class (Padhy et al. 2020): -||x - w_k||, or its -sqrt with `root`."""
 
     def __init__(self, features: int, classes: int, *, root: bool = False) -> None:
         super().__init__()
@@ -96,8 +96,7 @@ def kl_divergence(network: nn.Module) -> Tensor:
 
 
 def with_prior(network: nn.Module) -> set[nn.Parameter]:
-    """The parameters of its Bayesian layers, which the KL draws to their prior, and weight decay must not draw to
-    zero."""
+    """The parameters of Bayesian layers, which are excluded from weight decay."""
     layers = [layer for layer in network.modules() if isinstance(layer, _Bayesian)]
     return {parameter for layer in layers for parameter in layer.parameters()}
 

@@ -1,7 +1,7 @@
-"""What a method of the comparison is: a value whose fields are functions, and whose defaults are the softmax baseline.
+"""A method of the comparison: a value whose fields are functions. The defaults are the softmax baseline.
 
-A method says only how it differs: `replace(softmax.METHOD, name="ensemble", members=5)`. It does not know the data set;
-the set brings its backbone and its recipes.
+A method lists only its differences: `replace(softmax.METHOD, name="ensemble", members=5)`. The data set provides the
+backbone and the recipes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=Fa
 
 
 class Outputs(NamedTuple):
-    """What networks say of a set: logits (S, N, K) of members and passes, and the features (N, D) of the first member's
-    first."""
+    """Outputs of networks on a set: logits (S, N, K) of members and passes, and features (N, D) of the first pass of
+    the first member."""
 
     logits: Array
     features: Array
 
 
 class Splits(Protocol):
-    """What a network was trained on and what is kept to validate it; each is loaded when it is looked at."""
+    """The training and validation split of a network, each loaded on first access."""
 
     @property
     def training(self) -> Split: ...
@@ -42,35 +42,36 @@ class Splits(Protocol):
     def validation(self) -> Split: ...
 
 
-Detector = Callable[[Outputs], Array]  # to one number a row (N,), larger for what looks like the training data
+Detector = Callable[[Outputs], Array]  # a score (N,), larger for in-distribution images
 
 
 @stable("plain")
 def plain(backbone: Backbone, classes: int) -> nn.Sequential:
-    """The backbone as it is."""
+    """The unchanged backbone."""
     return backbone(classes)
 
 
 @stable("softmax_loss")
 def softmax_loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    """Cross-entropy of softmax."""
+    """Softmax cross-entropy."""
     return functional.cross_entropy(network(images).float(), labels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One way to a confidence. All up to `recipe` decides the weights, and methods that agree on it share them."""
+    """One way to obtain a confidence. The fields up to `recipe` determine the weights; methods that agree on them share
+    networks."""
 
     name: str
-    preset: str = ""  # whose recipe it has, in a column of the rows; empty for the fair one
+    preset: str = ""  # the preset of its recipe, a column of the rows; empty for the fair one
     network: Callable[[Backbone, int], nn.Sequential] = plain
     loss: Loss = softmax_loss
-    family: str = "softmax"  # whose learning rate and weight decay it takes, as found on validation data
-    recipe: Recipe | None = None  # hyper-parameters of its own, in place of the family's
+    family: str = "softmax"  # selects learning rate and weight decay, tuned on validation data
+    recipe: Recipe | None = None  # replaces the recipe of the family
     members: int = 1  # networks in the ensemble
     samples: int = 1  # passes through a stochastic network
-    adapt: Callable[[nn.Sequential, Splits], nn.Sequential] | None = None  # after training, by images of one of them
+    adapt: Callable[[nn.Sequential, Splits], nn.Sequential] | None = None  # after training
     head: Callable[[Array], Readout] = SOFTMAX
     calibrate: Callable[[Array, Array], Calibrator] | None = None
-    noise: float = 0.0  # uniform noise images labelled NONE, as a share of the calibration set
+    noise: float = 0.0  # share of uniform noise images, labelled NONE, in the calibration set
     detect: Callable[[Outputs, Array], Detector] | None = None  # an OOD score fitted to training outputs and labels

@@ -1,9 +1,8 @@
 """Networks of the comparison: images in [0, 1] (N, C, H, W) to logits (N, K), as nn.Sequential with the classifier
 last.
 
-`network[:-1]` gives the features and `network[-1]` the logits, which is all that ReAct, the last-layer methods and the
-distance classifier need. Normalisation of the pixels is the first layer, so that images, noise and attacks share one
-space.
+`network[:-1]` computes the features and `network[-1]` the logits, for ReAct, the last-layer methods and the distance
+classifier. Normalisation is the first layer, so that images, noise and attacks are all in [0, 1].
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ Conv = Callable[..., nn.Module]
 
 
 def last_linear(network: nn.Sequential) -> nn.Linear:
-    """The classifier of a network that has a linear one."""
+    """The linear classifier of a network."""
     layer = network[-1]
     if not isinstance(layer, nn.Linear):
-        raise TypeError(f"wanted a network that ends in a linear layer, got {type(layer).__name__}")
+        raise TypeError(f"the network must end in a linear layer, got {type(layer).__name__}")
     return layer
 
 
 def with_last(network: nn.Sequential, *layers: nn.Module) -> nn.Sequential:
-    """The network with these in place of its last layer."""
+    """The network with its last layer replaced by these."""
     return nn.Sequential(*list(network.children())[:-1], *layers)
 
 
@@ -54,7 +53,7 @@ class Normalize(nn.Module):
 
 @dataclass(frozen=True)
 class Parts:
-    """What a residual block is made of: the first and the second convolution, what follows each, and the activation."""
+    """The components of a residual block: two convolutions, the norm after each, and the activation."""
 
     first: Conv
     second: Conv

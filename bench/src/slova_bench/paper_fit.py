@@ -1,5 +1,4 @@
-"""The paper's own optimiser of exponential calibration, kept for reproduction; `slova.calibration.mixture` finds the
-optimum."""
+"""The paper's own fit of exponential calibration, for reproduction. `ExponentialCalibration.fit` finds the optimum."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ def fit_paper(
     window: float | None = None,
     seed: int = 0,
 ) -> ExponentialCalibration:
-    """Exponential calibration by the paper's optimiser: `terms` exponents and weights (M), `points` moving averages
-    (n_b), `epochs` passes."""
+    """Fit by Adam, with `terms` exponents and weights (M), `points` moving averages (n_b) and `epochs` passes."""
     pairs = Pairs.of(log_probs, labels)
     averages = smoothed(pairs, window=window, points=points)
     return ExponentialCalibration.from_mixture(paper_mixture(averages, terms=terms, epochs=epochs, seed=seed), pairs)
@@ -34,10 +32,9 @@ def fit_paper(
 
 def paper_mixture(points: Points, *, terms: int = 20, epochs: int = 20, seed: int = 0) -> Mixture:
     """Adam in mini-batches of 32 from log alpha = linspace(-20, 20) and random weights, as in the authors' code, except
-    that log alpha and not alpha is stepped: their alpha can become negative, and c is then no map of the unit
-    interval."""
+    that log alpha is updated instead of alpha: a negative alpha would map probabilities out of the unit interval."""
     if terms < 1 or epochs < 0:
-        raise ValueError(f"wanted at least one term and no negative number of epochs, got {terms} and {epochs}")
+        raise ValueError(f"terms must be at least 1 and epochs at least 0, got {terms} and {epochs}")
     generator = np.random.default_rng(seed)
     start = np.linspace(-20, 20, terms) if terms > 1 else np.zeros(1)
     state = [np.append(start, generator.normal(0, np.sqrt(2 / terms), terms)), np.zeros(2 * terms), np.zeros(2 * terms)]

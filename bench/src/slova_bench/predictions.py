@@ -23,17 +23,17 @@ from slova import artifact
 from slova._backend import Array
 from slova.artifact import atomic_path
 from slova.heads import NONE, SOFTMAX
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.method import Method, Outputs
 from slova_bench.methods import find
-from slova_bench.pipeline import Bench, Trained, pooled
+from slova_bench.pipeline import Bench, Trained, mean_readout
 from slova_bench.store import XZ, compress, load
-from slova_bench.test_sets import TestSet, foreign_sets, shifted_sets
+from slova_bench.test_sets import TestSet, ood_sets, shifted_sets
 
 __all__ = ["Predictions", "StoredBench", "embedded", "record"]
 
 NAMES = ("softmax", "ova", "ensemble", "slova_none")
-SHIFTED, FOREIGN, NOISE = 500, 1000, 0.1  # images of a set, and noise as a share of the validation set
+SHIFTED, OOD, NOISE = 500, 1000, 0.1  # images of a set, and noise as a share of the validation set
 VALIDATION = "validation"
 LINEAR, STEPS = 4.0, 32  # a logit is kept as STEPS asinh(logit / LINEAR)
 Answer = tuple[str, str, Array, Array]  # name, set, logits and labels
@@ -105,31 +105,31 @@ def record(
     logits, labels = dict[tuple[str, str], Array](), dict[str, Array]()
     for name, key, values, truth in progress(_answers(bench, names)):
         logits[name, key] = values
-        if key in (VALIDATION, _key(TestSet(bench.setting.test))):
+        if key in (VALIDATION, _key(TestSet(bench.dataset.test))):
             labels[key.partition("|")[0]] = truth
-    return Predictions(bench.setting.name, logits, labels)
+    return Predictions(bench.dataset.name, logits, labels)
 
 
 def _answers(bench: Bench, names: tuple[str, ...]) -> Iterator[Answer]:
     """Ensembles are averaged, and kept as log-probabilities, as is a softmax, which is near zero where it matters."""
-    some, more = replace(bench, limit=SHIFTED), replace(bench, limit=FOREIGN)
+    some, more = replace(bench, limit=SHIFTED), replace(bench, limit=OOD)
     for method in find(names):
         trained = bench.trained(method, 0)
-        logits, labels = bench.ask_validation(trained, NOISE)
+        logits, labels = bench.validation_logits(trained, NOISE)
         yield method.name, VALIDATION, _averaged(method, logits), labels
-        for place, test in [(bench, TestSet(bench.setting.test)), *_wanted(some, more)]:
-            outputs, labels = place.ask(trained, test, features=False)
+        for place, test in [(bench, TestSet(bench.dataset.test)), *_wanted(some, more)]:
+            outputs, labels = place.logits(trained, test, features=False)
             yield method.name, _key(test), _averaged(method, outputs.logits), labels
 
 
 def _wanted(some: Bench, more: Bench) -> list[tuple[Bench, TestSet]]:
     shifted = [(some, test) for test in shifted_sets(some) if test.shift]
-    return shifted + [(more, test) for test in foreign_sets(more) if test.test != more.setting.test]
+    return shifted + [(more, test) for test in ood_sets(more) if test.test != more.dataset.test]
 
 
 def _averaged(method: Method, logits: Array) -> Array:
     one = len(logits) == 1 and method.head is not SOFTMAX
-    return logits[0] if one else pooled(method.head, logits).log_probs
+    return logits[0] if one else mean_readout(method.head, logits).log_probs
 
 
 def _key(test: TestSet) -> str:
@@ -154,28 +154,28 @@ class StoredBench(Bench):
 
     @classmethod
     def of(cls, predictions: Predictions) -> StoredBench:
-        return cls(setting(predictions.on), predictions=predictions)
+        return cls(dataset_recipe(predictions.on), predictions=predictions)
 
     @cached_property
-    def foreign(self) -> tuple[str, ...]:
+    def ood(self) -> tuple[str, ...]:
         sets = [key.split("|") for key in self.predictions.sets]
-        return tuple(test for test, shift, _ in sets if not shift and "-" in test and test != self.setting.test)
+        return tuple(test for test, shift, _ in sets if not shift and "-" in test and test != self.dataset.test)
 
     def trained(self, method: Method, seed: int) -> Trained:
         name = self._source(method)
         if name is None or seed != 0:
             held = ", ".join(self.predictions.names)
             raise ValueError(f"{method.name}, seed {seed}: what is stored is seed 0 of {held}; leave --embedded out")
-        return _Stored([], method.samples, seed, self.place.device, name=name)
+        return _Stored([], method.samples, seed, self.execution.device, name=name)
 
-    def ask(self, trained: Trained, test: TestSet, *, features: bool = False) -> tuple[Outputs, Array]:
+    def logits(self, trained: Trained, test: TestSet, *, features: bool = False) -> tuple[Outputs, Array]:
         assert isinstance(trained, _Stored)
         logits = self._logits(trained, _key(test))
-        inside = test.test == self.setting.test
-        labels = self.predictions.labels[self.setting.test][: len(logits)]
+        inside = test.test == self.dataset.test
+        labels = self.predictions.labels[self.dataset.test][: len(logits)]
         return Outputs(logits[None], np.empty((len(logits), 0))), labels if inside else np.full(len(logits), NONE)
 
-    def ask_validation(self, trained: Trained, noise: float) -> tuple[Array, Array]:
+    def validation_logits(self, trained: Trained, noise: float) -> tuple[Array, Array]:
         assert isinstance(trained, _Stored)
         logits, labels = self._logits(trained, VALIDATION), self.predictions.labels[VALIDATION]
         own = int((labels != NONE).sum())

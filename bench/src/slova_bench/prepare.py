@@ -1,4 +1,4 @@
-"""Make shifted images ahead of time on several processes, so that a GPU does not wait for them."""
+"""Compute shifted images in advance on several processes, so that a GPU does not wait for them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["prepare"]
 
 
 def prepare(bench: Bench, workers: int) -> Iterator[TestSet]:
-    """Every shifted set of the data set, in the store; each is named when it is there."""
+    """Store every shifted set of the data set, and yield each when it is done."""
     if bench.store.folder is None:
-        raise ValueError("without a store there is nowhere to keep the images")
+        raise ValueError("a store is needed to keep the images")
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         jobs = {pool.submit(_make, bench, test): test for test in shifted_sets(bench) if test.shift}
         for job in as_completed(jobs):

@@ -1,15 +1,15 @@
-"""Whose hyper-parameters: `fair`, one recipe for all (see `settings`), or `paper`, each method's as published.
+"""Presets of hyper-parameters: `fair`, one recipe for all methods (see `dataset_recipes`), or `paper`, as published.
 
-The recipes of `paper` are CIFAR's, and are taken to other data sets with that set's augmentation. They are here as
-data: to be read, compared and run, but not all of them soon, and not all of them to the letter.
+The recipes of `paper` are those for CIFAR; other data sets use them with their own augmentation. They deviate from the
+publications as follows:
 
-- Ovadia et al. (2019) tuned batches of 5 to 16 images, which is 0.5 to 1.6 million updates a network: days where the
-  fair recipe takes minutes. They trained on 40,000 images; here it is 45,000.
-- The rate, epsilon and beta_1 with which SLOVA's authors trained came out of a random search and are not published.
-  What their code starts from is given: 0.1, 1e-3 and 0.9.
-- Hein et al. (2019) use momentum without Nesterov's step, and a pre-activation network. Here Nesterov's, and the
-  network of the data set.
-- All of them decay the weights of convolutions, or of some layers; here it is all weights but biases and norms.
+- Ovadia et al. (2019) tuned batches of 5 to 16 images, which is 0.5 to 1.6 million updates per network: days where the
+  fair recipe takes minutes. They trained on 40,000 images, here on 45,000.
+- The rate, epsilon and beta_1 with which SLOVA's authors trained come from a random search and are not published.
+  The defaults of their code are used: 0.1, 1e-3 and 0.9.
+- Hein et al. (2019) use momentum without Nesterov's step and a pre-activation network; here it is Nesterov momentum and
+  the network of the data set.
+- They decay the weights of convolutions or of some layers; here all weights but biases and norms are decayed.
 
 Rows of the paper's preset have `paper` in the column `preset`.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slova_bench.dataset_recipes import Setting
+from slova_bench.dataset_recipes import DatasetRecipe
 from slova_bench.method import Method
 from slova_bench.methods import methods
 from slova_bench.schedules import constant, steps_paper
@@ -31,20 +31,20 @@ __all__ = ["PRESETS", "originals", "preset"]
 PRESETS = ("fair", "paper")
 
 
-def preset(chosen: Sequence[Method], name: str, *, experiment: str, setting: Setting) -> list[Method]:
-    """The methods with the recipes of a preset; what they were trained with decides the weights, so none are shared."""
+def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: DatasetRecipe) -> list[Method]:
+    """The methods with the recipes of a preset. Weights depend on the recipe, so presets share no networks."""
     if name not in PRESETS:
-        raise ValueError(f"no preset is called {name!r}; there are {', '.join(PRESETS)}")
+        raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
     if name == "fair":
         return list(chosen)
-    table = originals(experiment, setting.name)
-    augment = setting.recipes["softmax"].augment
+    table = originals(experiment, dataset.name)
+    augment = dataset.recipes["softmax"].augment
     return [replace(m, recipe=replace(_original(m, table), augment=augment), preset=name) for m in chosen]
 
 
 def originals(experiment: str, on: str) -> dict[str, Recipe]:
-    """The published recipes by the method that is trained: out-of-distribution data have a set-up of their own, in
-    which SLOVA's rate and weight decay depend on the data set."""
+    """The published recipes by method. For OOD data they differ, and the rate and weight decay of SLOVA depend on the
+    data set."""
     if experiment != "ood":
         return SHIFT
     rate, decay = OOD_RATES.get(on, OOD_RATES["cifar10"])
@@ -69,12 +69,12 @@ def _steps(done: float, factors: Mapping[float, float]) -> float:
 
 
 def _original(method: Method, table: Mapping[str, Recipe]) -> Recipe:
-    """A method that trains the same network with the same loss as a published one has its recipe."""
+    """The recipe of the published method with the same network and loss."""
     known = methods()
     for name, recipe in table.items():
         if (known[name].network, known[name].loss) == (method.network, method.loss):
             return recipe
-    raise ValueError(f"nobody published a recipe for {method.name}: leave it out, or run the fair preset")
+    raise ValueError(f"no recipe is published for {method.name}: omit it, or use the fair preset")
 
 
 OVADIA = Recipe(epochs=200, batch=7, rate=7.17e-4, weight_decay=2e-4, adam_eps=1e-7, schedule=steps_ovadia)
@@ -90,7 +90,7 @@ SHIFT = {
     "svi": replace(OVADIA, batch=107, rate=1.189e-3),
     "ll_svi": replace(OVADIA, batch=16, rate=1.15285e-3),
     "ova": AUTHORS,
-    "slova_none": AUTHORS,  # which the paper does not have: as SLOVA there
+    "slova_none": AUTHORS,  # not in the paper: the recipe of SLOVA
     "ova_dm": AUTHORS,
     "ova_dm_original": PADHY,
     "ceda": HEIN,

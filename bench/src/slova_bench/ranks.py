@@ -1,6 +1,6 @@
-"""Do methods differ? Ranks, Friedman's test and the Bonferroni-Dunn distance to a control (Demšar, JMLR 2006).
+"""Ranks, Friedman's test and the Bonferroni-Dunn distance to a control (Demšar, JMLR 2006).
 
-values and ranks (N, k): a row is a cell (a test set, or a shift of it), a column a method. Rank 1 is the best, and
+values and ranks (N, k): rows are cells (a test set, or a shift of it), columns are methods. Rank 1 is the best, and
 methods that tie share the mean of their ranks.
 """
 
@@ -30,7 +30,7 @@ class Friedman:
 
 @dataclass(frozen=True)
 class Distance:
-    """The critical-distance diagram: mean ranks, best first, and how far from the control's a difference begins."""
+    """The critical-distance diagram: mean ranks, best first, and the critical distance to the control."""
 
     mean_ranks: dict[str, float]
     control: str
@@ -55,17 +55,17 @@ def bonferroni_dunn(mean_ranks: Mapping[str, float], cells: int, *, control: str
     from scipy.special import ndtri
 
     k = len(mean_ranks)
-    _wanted(cells, k)
+    _check(cells, k)
     if control not in mean_ranks:
-        raise ValueError(f"control {control!r} is none of {', '.join(mean_ranks)}")
+        raise ValueError(f"control must be one of {', '.join(mean_ranks)}, got {control!r}")
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha {alpha} is not between 0 and 1")
+        raise ValueError(f"alpha must lie in (0, 1), got {alpha}")
     distance = -float(ndtri(alpha / (2 * (k - 1)))) * math.sqrt(k * (k + 1) / (6 * cells))
     return Distance(dict(sorted(mean_ranks.items(), key=lambda item: item[1])), control, cells, alpha, distance)
 
 
 def friedman(values: ArrayLike, *, ties: bool = True) -> Friedman:
-    """Whether k methods differ over N cells; `ties=False` leaves out the correction for ties, as Demšar's formula does.
+    """Test whether k methods differ over N cells; `ties=False` omits the correction for ties, as in Demšar's formula.
 
     The direction does not matter. Twice the ranks are integers, so unanimity (F infinite) is recognised exactly.
     """
@@ -83,15 +83,15 @@ def friedman(values: ArrayLike, *, ties: bool = True) -> Friedman:
 
 
 def ranks(values: ArrayLike, *, larger: bool = False) -> Floats:
-    """Ranks (N, k) of values (N, k) within each row; the smallest value is the best, or with `larger` the largest.
+    """Ranks (N, k) of values (N, k) within each row. The smallest value is the best; with `larger` the largest.
 
     >>> ranks([[0.1, 0.3, 0.3], [0.2, 0.1, 0.4]]).tolist()
     [[1.0, 2.5, 2.5], [2.0, 1.0, 3.0]]
     """
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2:
-        raise ValueError(f"values {table.shape} are not (cells, methods)")
-    _wanted(*table.shape)
+        raise ValueError(f"values must be (cells, methods), got {table.shape}")
+    _check(*table.shape)
     if np.isnan(table).any():
         row, column = np.argwhere(np.isnan(table))[0]
         raise ValueError(f"values are NaN in cell {row} of method {column}: a missing value has no rank")
@@ -100,8 +100,8 @@ def ranks(values: ArrayLike, *, larger: bool = False) -> Floats:
     return np.asarray(((others < mine).sum(-1) + (others <= mine).sum(-1) + 1) / 2)
 
 
-def _wanted(cells: int, methods: int) -> None:
+def _check(cells: int, methods: int) -> None:
     if methods < 2:
-        raise ValueError(f"a comparison needs 2 methods or more, not {methods}")
+        raise ValueError(f"a comparison needs at least 2 methods, got {methods}")
     if cells < 2:
-        raise ValueError(f"a comparison needs 2 cells or more, not {cells}")
+        raise ValueError(f"a comparison needs at least 2 cells, got {cells}")

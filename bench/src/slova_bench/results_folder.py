@@ -1,5 +1,5 @@
-"""Everything a folder of results holds, for those who draw and write: rows, histograms, planes and records; and the
-paper's own numbers, which come with the package. Nothing here needs PyTorch."""
+"""The contents of a results folder: rows, histograms, planes and records, and the published numbers of the paper, which
+come with the package. PyTorch is not needed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["MissingRowsError", "Plane", "ResultsFolder", "parts"]
 
 PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
-KINDS = ("", EMBEDDED, QUICK)  # of files; the first that is there counts
+KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
 
 
 class MissingRowsError(LookupError):
-    """What was asked for has not been run; the message says how to."""
+    """The rows do not exist; the message states the command that computes them."""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """Mean confidence on planes through three images, by alpha and beta, for one network of a method."""
+    """Mean confidence on planes through three images, by alpha and beta, for one network."""
 
     train: str
     method: str
@@ -38,19 +38,19 @@ class Plane:
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """The results of every experiment in a folder, by the name of its file (`shift-cifar10`).
+    """The results of every experiment in a folder, by file name (`shift-cifar10`).
 
-    Those from stored answers count only where there are no real ones, and those of a quick run where there are neither.
+    Results from stored logits are used only without full ones, and those of quick runs only without either.
     """
 
     folder: Path
     names: tuple[str, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)  # and what counts in its place
-    _read: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)  # rows by name, read once
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)  # and what is used instead
+    _read: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)  # rows by name, cached
 
     @classmethod
     def read(cls, folder: str | Path) -> ResultsFolder:
-        """Looks the folder over; files are read when they are asked for."""
+        """List the folder. Files are read on first access."""
         folder = Path(folder)
         closed = {path.stem for path in folder.glob("[!.]*.csv")} - {PAPER}
         journals = {path.name.removeprefix(".").removesuffix(".journal.csv") for path in folder.glob(".*.journal.csv")}
@@ -59,27 +59,27 @@ class ResultsFolder:
         return cls(folder, tuple(name for name in kept if name not in left_out), left_out)
 
     def sets(self, experiment: str) -> tuple[str, ...]:
-        """The data sets that networks of this experiment were trained on (`cifar10`), whatever the kind of its file."""
+        """The training sets of an experiment (`cifar10`)."""
         return tuple(on for name, on, _ in map(parts, self.names) if name == experiment)
 
     def mark(self, experiment: str, on: str) -> str:
-        """What to add to a title: that the rows are of a quick run; with no training set, that some are."""
+        """The suffix of a title for rows of a quick run; with an empty training set, if any are."""
         kinds = {kind for name, where, kind in map(parts, self.names) if name == experiment and on in ("", where)}
         return f" ({QUICK[1:]})" if QUICK in kinds else ""
 
     def rows(self, experiment: str, on: str) -> list[Row]:
-        """Those of one experiment on one training set, of an interrupted run too."""
+        """The rows of one experiment on one training set, including interrupted runs."""
         name = self._name(experiment, on)
         if name not in self._read:
             self._read[name] = Results(self.folder, name).read()
         return self._read[name]
 
     def histograms(self, experiment: str, on: str) -> list[Histogram]:
-        """One for each cell; none where the rows were made without."""
+        """The histograms, one per cell; empty if none were stored."""
         return Histograms(self.folder / f"{self._name(experiment, on)}.csv").read()
 
     def record(self, experiment: str, on: str) -> Mapping[str, Any]:
-        """Who made these rows, and with what; empty where nobody wrote it down."""
+        """The record of the runs behind the rows; empty without one."""
         path = self.folder / f"{self._name(experiment, on)}.json"
         if not path.exists():
             return {}
@@ -99,7 +99,7 @@ class ResultsFolder:
 
     @cached_property
     def paper(self) -> list[Row]:
-        """The published numbers, in the same columns."""
+        """The published numbers of the paper, in the same columns."""
         return Results(Path(__file__).parent, PAPER).read()
 
     def _name(self, experiment: str, on: str) -> str:
@@ -123,6 +123,6 @@ def parts(name: str) -> tuple[str, str, str]:
 
 
 def _first(name: str, there: Collection[str]) -> str:
-    """The file that counts among those of the same experiment and training set."""
+    """The file with priority among those of the same experiment and training set."""
     whole = name.removesuffix(parts(name)[2])
     return next(whole + kind for kind in KINDS if whole + kind in there)

@@ -1,5 +1,4 @@
-"""One run of an experiment from what a user asked for: the methods, a time limit, progress, and a record of what was
-run."""
+"""One run of an experiment: methods, time limit, progress, and a record of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ import torch
 import slova
 from slova.artifact import atomic_path
 from slova_bench import results_folder
-from slova_bench.dataset_recipes import setting
+from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.experiments import Runnable, experiments
 from slova_bench.histograms import Histograms
 from slova_bench.method import Method
@@ -28,21 +27,21 @@ from slova_bench.pipeline import Bench
 from slova_bench.presets import preset
 from slova_bench.results import Results, Row
 from slova_bench.store import Store
-from slova_bench.train import Place
+from slova_bench.train import Execution
 
 if TYPE_CHECKING:
     from slova_bench.predictions import StoredBench
 
 __all__ = ["Plan", "execute"]
 
-EMBEDDED = Path(__file__).parent / "embedded"  # networks that come with the package
-MODELS = Path(__file__).parents[2] / "models"  # and those of the repository, in a checkout
-QUICK = 200  # images of a test set in a quick run
+EMBEDDED = Path(__file__).parent / "embedded"  # networks of the package
+MODELS = Path(__file__).parents[2] / "models"  # networks of the repository, in a checkout
+QUICK = 200  # images per test set in a quick run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to run, and where its results and intermediate files go."""
+    """What to run, and the folders of results and intermediate files."""
 
     experiment: str
     on: str = "digits"
@@ -56,17 +55,17 @@ class Plan:
     store: Path | None = Path(".slova")
     models: Path | None = MODELS
     preset: str = "fair"
-    embedded: bool = False  # answers are looked up in the predictions that come with the package
-    plugins: tuple[Path, ...] = ()  # files with methods of the user's own, which are run too
+    embedded: bool = False  # use the stored logits of the package
+    plugins: tuple[Path, ...] = ()  # files with further methods, which are run as well
 
     def checked(self) -> Runnable:
-        """The experiment, once everything that was asked for is known to exist."""
+        """The experiment. Raises ValueError for an unknown experiment, data set or method."""
         known = experiments()
         if self.experiment not in known:
-            raise ValueError(f"no experiment is called {self.experiment!r}; there are {', '.join(known)}")
-        setting(self.on)
+            raise ValueError(f"experiment must be one of {', '.join(known)}, got {self.experiment!r}")
+        dataset_recipe(self.on)
         if self.embedded and self.preset == "paper":
-            raise ValueError("the stored answers are of networks of the fair preset: leave --embedded or --preset out")
+            raise ValueError("the stored logits are of the fair preset: omit --embedded or --preset")
         chosen = self.chosen()
         for method in chosen if self.embedded else ():
             for seed in self.seeds:
@@ -74,12 +73,12 @@ class Plan:
         return known[self.experiment]
 
     def chosen(self) -> list[Method]:
-        """The methods, those of plug-ins last, with the recipes of the preset. Of an experiment's own, stored answers
-        leave those that can be asked."""
+        """The methods with the recipes of the preset, those of plug-ins last. With stored logits, the default methods
+        are restricted to those that have them."""
         own = [name for name in methods(self.plugins) if name not in methods()]
         named = dict.fromkeys((*(self.methods or experiments()[self.experiment].methods), *own))
         found = find(tuple(named), self.plugins)
-        found = preset(found, self.preset, experiment=self.experiment, setting=setting(self.on))
+        found = preset(found, self.preset, experiment=self.experiment, dataset=dataset_recipe(self.on))
         if self.embedded and self.methods is None:
             found = [method for method in found if method.name in own or self._stored.holds(method)]
         return [_shortened(method) for method in found] if self.quick else found
@@ -92,22 +91,22 @@ class Plan:
 
     @property
     def rows(self) -> Results:
-        """Where the rows go."""
+        """The results file."""
         return Results(self.results, f"{self.experiment}-{self.on}{self.kind}")
 
     @property
     def kind(self) -> str:
-        """What sets the file of the rows apart; stored answers are as many in a quick run."""
+        """The suffix of the results file. Stored logits do not depend on `quick`."""
         return results_folder.EMBEDDED if self.embedded else results_folder.QUICK if self.quick else ""
 
     def bench(self) -> Bench:
         if self.embedded:
             return self._stored
-        chosen = setting(self.on)
+        chosen = dataset_recipe(self.on)
         return Bench(
             chosen.quick() if self.quick else chosen,
             Store(self.store, self.models, EMBEDDED),
-            Place(device=_device(self.device)),
+            Execution(device=_device(self.device)),
             self.data,
             QUICK if self.quick else None,
         )
@@ -115,16 +114,16 @@ class Plan:
 
 def execute(
     plan: Plan,
-    tell: Callable[[list[Row]], None] = lambda rows: None,
+    report: Callable[[list[Row]], None] = lambda rows: None,
     expect: Callable[[list[int]], None] = lambda work: None,
 ) -> list[Row]:
-    """Run it, or the rest of it: rows that are there stay. Past `minutes` it stops at the next row, to be resumed
-    later; so it does at a KeyboardInterrupt, which it passes on. `expect` hears how often `tell` will be called, for
-    each network."""
+    """Run a plan, or resume it: existing rows are kept. After `minutes`, or at a KeyboardInterrupt, which is raised
+    again, it stops at the next row. `report` is called with new rows, `expect` once with the number of these calls per
+    network."""
     experiment, bench = plan.checked(), plan.bench()
     results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
     expect(experiment.work(bench, results, chosen, plan.seeds))
-    results.path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
+    results.path.parent.mkdir(parents=True, exist_ok=True)  # early, so that a bad folder fails before training
     record, measured = results.path.with_suffix(".json"), set[str]()
 
     def close() -> list[Row]:
@@ -139,7 +138,7 @@ def execute(
             if new:
                 measured |= new
                 _describe(record, plan, bench, [method for method in chosen if method.name in new])
-            tell(rows)
+            report(rows)
     except KeyboardInterrupt:
         if results.journal.exists():
             close()
@@ -156,7 +155,7 @@ def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list
 
 
 def _shortened(method: Method) -> Method:
-    """With a tenth of the epochs of a recipe of its own; `Setting.quick` has shortened the others."""
+    """A tenth of the epochs in a method's own recipe; `DatasetRecipe.quick` shortens the others."""
     own = method.recipe
     return method if own is None else replace(method, recipe=replace(own, epochs=max(1, own.epochs // 10)))
 
@@ -166,19 +165,19 @@ def _device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     there = ["cpu", "cuda", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
     if name not in (there if torch.cuda.is_available() else there[:1]):
-        raise ValueError(f"there is no {name} device here; --device cpu runs everywhere")
+        raise ValueError(f"device {name!r} is not available; --device cpu runs everywhere")
     return torch.device(name)
 
 
 def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
-    """What each method was when it was measured last, written as soon as it has rows."""
+    """Record the description of each new method as soon as it has rows."""
     now = {f"{method.name} {method.preset}".strip(): bench.description(method) for method in new}
     before = _recorded(path, plan)
     _write(path, before | {"methods": before["methods"] | now})
 
 
 def _add_run(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
-    """One more entry of who made these rows."""
+    """Append a run to the record."""
     before = _recorded(path, plan)
     _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
 
@@ -194,7 +193,7 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
 
 def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
-    gpu = bench.place.device.type == "cuda"
+    gpu = bench.execution.device.type == "cuda"
     return {
         "commit": os.environ.get("SLOVA_COMMIT") or _commit(),
         "slova": slova.__version__,
@@ -209,7 +208,7 @@ def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """That of this package's repository, wherever it is run from."""
+    """The commit of the repository of this package."""
     command, where = ["git", "describe", "--always", "--dirty"], Path(slova.__file__).parent
     try:
         found = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)

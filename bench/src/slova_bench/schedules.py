@@ -1,4 +1,4 @@
-"""Learning-rate schedules: the share of training done, in [0, 1), to a factor of the rate."""
+"""Learning-rate schedules: from the share of training done, in [0, 1), to a factor of the rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WARMUP = 0.05
 
 @stable("cosine")
 def cosine(done: float) -> float:
-    """Up linearly over the first twentieth, then down half a cosine to nearly nothing."""
+    """Linear warm-up over the first 5 %, then half a cosine down to almost zero."""
     if done < WARMUP:
         return (done + 1e-3) / (WARMUP + 1e-3)
     return 0.5 * (1 + math.cos(math.pi * (done - WARMUP) / (1 - WARMUP)))

@@ -12,7 +12,7 @@ import torch
 
 from slova.metrics import accuracy, nll
 from slova_bench.method import Method
-from slova_bench.pipeline import Bench, pooled
+from slova_bench.pipeline import Bench, mean_readout
 from slova_bench.store import describe
 from slova_bench.train import Recipe
 
@@ -57,7 +57,7 @@ def search(
 ) -> Iterator[Trial]:
     """The trials one by one; the best is `max(trials, key=lambda trial: trial.accuracy)`. A trial's network is trained
     once ever."""
-    base = bench.setting.recipe(method)
+    base = bench.dataset.recipe(method)
     for number in range(trials):
         yield _trial(method, bench, (space or Space()).draw(base, seed + number))
 
@@ -66,13 +66,13 @@ def _trial(method: Method, bench: Bench, recipe: Recipe) -> Trial:
     what = {
         **bench.weights(replace(method, recipe=recipe), 0),
         "asked": describe([method.members, method.samples, method.adapt, method.head]),
-        "validation": [bench.setting.val, bench.limit],
+        "validation": [bench.dataset.val, bench.limit],
     }
 
     def compute() -> dict[str, torch.Tensor]:
         trained = bench.trained(replace(method, recipe=recipe), 0)
         split = bench.validation
-        log_probs = pooled(method.head, trained.outputs(split.images).logits).log_probs
+        log_probs = mean_readout(method.head, trained.outputs(split.images).logits).log_probs
         labels = split.labels.numpy()
         return {"reached": torch.tensor([accuracy(np.exp(log_probs), labels), nll(log_probs, labels)])}
 

@@ -1,20 +1,16 @@
-"""Whether rows were made by what the code says now: each method's recorded description against its present one.
+"""Staleness of rows: the recorded description of each method compared with the description of the present code.
 
-Only the present one needs PyTorch, so it comes from a process of its own; whoever reads results needs none.
-
-    python -m slova_bench.staleness shift-cifar10 ood-digits     prints {"shift-cifar10": {"softmax": {...}, ...}, ...}
+PyTorch is imported only to describe the present code. Without PyTorch nothing is checked.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from slova_bench.results_folder import QUICK, ResultsFolder, parts
@@ -22,24 +18,24 @@ from slova_bench.results_folder import QUICK, ResultsFolder, parts
 if TYPE_CHECKING:
     from slova_bench.runner import Plan
 
-__all__ = ["Freshness", "State", "freshness", "judged"]
-
-SECONDS = 60  # to wait for the present descriptions
+__all__ = ["Staleness", "State", "check_staleness", "descriptions", "judged"]
 
 Descriptions = Mapping[str, Any]  # by method, with its preset if it has one
 
 
 class State(StrEnum):
-    FRESH = "as the code says"
+    """Whether the rows of a method agree with the code."""
+
+    CURRENT = "up to date"
     STALE = "stale"
-    UNKNOWN = "unknown here"  # a method of a file of the user's own, or one that is gone
+    UNKNOWN = "unknown method"  # defined in a plug-in, or removed
     UNRECORDED = "no description was recorded"
     UNCHECKED = "not checked"
 
 
 @dataclass(frozen=True)
-class Freshness:
-    """Of one method in one experiment; `why` says what has changed, or why nothing is known."""
+class Staleness:
+    """The state of one method in one experiment; `why` lists the changes, or the reason why it was not checked."""
 
     method: str
     state: State
@@ -50,32 +46,32 @@ class Freshness:
         return f"{self.method}: {self.state}" + (f" ({'; '.join(self.why)})" if self.why else "")
 
 
-def freshness(evidence: ResultsFolder) -> dict[str, list[Freshness]]:
-    """For every file of rows (`shift-cifar10`), what is to be thought of each of its methods."""
-    recorded = {name: _recorded(evidence, name) for name in evidence.names}
-    wanted = [name for name, found in recorded.items() if any(was is not None for was in found.values())]
-    now, reason = _present(wanted) if wanted else ({}, "")
+def check_staleness(results: ResultsFolder) -> dict[str, list[Staleness]]:
+    """The state of every method in every file of rows (`shift-cifar10`)."""
+    recorded = {name: _recorded(results, name) for name in results.names}
+    described = [name for name, found in recorded.items() if any(was is not None for was in found.values())]
+    now, reason = _present(described) if described else ({}, "")
     return {name: judged(found, now.get(name), reason) for name, found in recorded.items()}
 
 
-def judged(recorded: Descriptions, now: Descriptions | None, reason: str = "") -> list[Freshness]:
-    """Descriptions compared one by one; without the present ones none is, for that reason."""
+def judged(recorded: Descriptions, now: Descriptions | None, reason: str = "") -> list[Staleness]:
+    """Compare descriptions per method; without present ones nothing is checked, for the given reason."""
     return [_judged(method, was, now, reason) for method, was in recorded.items()]
 
 
-def _judged(method: str, was: Any, now: Descriptions | None, reason: str) -> Freshness:
+def _judged(method: str, was: Any, now: Descriptions | None, reason: str) -> Staleness:
     if was is None:
-        return Freshness(method, State.UNRECORDED)
+        return Staleness(method, State.UNRECORDED)
     if now is None:
-        return Freshness(method, State.UNCHECKED, (reason,) if reason else ())
+        return Staleness(method, State.UNCHECKED, (reason,) if reason else ())
     if method not in now:
-        return Freshness(method, State.UNKNOWN)
+        return Staleness(method, State.UNKNOWN)
     changes = tuple(_changes(was, now[method]))
-    return Freshness(method, State.STALE if changes else State.FRESH, changes)
+    return Staleness(method, State.STALE if changes else State.CURRENT, changes)
 
 
 def _changes(was: Any, now: Any, where: str = "") -> Iterator[str]:
-    """What differs, by its place in the description."""
+    """The differences, by their path in the description."""
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for key in sorted({*was, *now}):
             yield from _changes(was.get(key), now.get(key), f"{where}.{key}".strip("."))
@@ -83,30 +79,31 @@ def _changes(was: Any, now: Any, where: str = "") -> Iterator[str]:
         yield f"{where or 'description'}: was {json.dumps(was)}, is {json.dumps(now)}"
 
 
-def _recorded(evidence: ResultsFolder, name: str) -> dict[str, Any]:
-    """The descriptions in a record, and None for each method that has rows and no description."""
+def _recorded(results: ResultsFolder, name: str) -> dict[str, Any]:
+    """The descriptions in a record, and None for each method with rows but no description."""
     experiment, on, _ = parts(name)
-    found = evidence.record(experiment, on).get("methods", {})
+    found = results.record(experiment, on).get("methods", {})
     found = dict(found) if isinstance(found, Mapping) else {}
-    rows = {row.method for row in evidence.rows(experiment, on) if row.train}
+    rows = {row.method for row in results.rows(experiment, on) if row.train}
     lacking = sorted(rows - {key.split(" ")[0] for key in found})
     return {**dict(sorted(found.items())), **dict.fromkeys(lacking)}
 
 
 def _present(names: Sequence[str]) -> tuple[dict[str, Descriptions], str]:
-    """What the code says now, from a process that may import PyTorch; or nothing, and why."""
-    if importlib.util.find_spec("torch") is None:
-        return {}, "PyTorch is not installed"
-    command = [sys.executable, "-m", "slova_bench.staleness", *names]
+    """The descriptions of the present code; without PyTorch none, and the reason."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-        return dict(json.loads(done.stdout)), ""
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return {}, f"the code could not be asked: {type(error).__name__}"
+        import_module("torch")
+    except ImportError:
+        return {}, "PyTorch is not installed"
+    found: dict[str, Descriptions] = {}
+    for name in names:
+        with contextlib.suppress(ValueError):  # an experiment or a data set that is not known here
+            found[name] = descriptions(name)
+    return found, ""
 
 
-def _descriptions(name: str) -> dict[str, Any]:
-    """Of every method there is, with every preset that has a recipe for it, as the experiment of this file runs it."""
+def descriptions(name: str) -> dict[str, Any]:
+    """The description of every method with every preset that has a recipe for it, in the experiment of this file."""
     from slova_bench.methods import methods
     from slova_bench.presets import PRESETS
 
@@ -114,7 +111,7 @@ def _descriptions(name: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for preset in PRESETS:
         for method in methods():
-            with contextlib.suppress(ValueError):  # nobody published a recipe
+            with contextlib.suppress(ValueError):  # no published recipe
                 found |= _described(name, method, preset)
     return found
 
@@ -130,16 +127,3 @@ def _plan(name: str) -> Plan:
 
     experiment, on, _ = parts(name)
     return Plan(experiment=experiment, on=on, quick=name.endswith(QUICK), device="cpu", store=None, models=None)
-
-
-def _print(names: Sequence[str]) -> None:
-    """An experiment or a data set that is not known here has no descriptions."""
-    found: dict[str, Any] = {}
-    for name in names:
-        with contextlib.suppress(ValueError):
-            found[name] = _descriptions(name)
-    json.dump(found, sys.stdout)
-
-
-if __name__ == "__main__":
-    _print(sys.argv[1:])

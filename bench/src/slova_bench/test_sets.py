@@ -1,5 +1,4 @@
-"""The sets a trained network is asked about: the clean test set, shifted versions of it, and sets that show something
-else."""
+"""Test sets: the clean one, shifted versions of it, and out-of-distribution (OOD) sets."""
 
 from __future__ import annotations
 
@@ -9,63 +8,62 @@ from torch import Tensor
 
 from slova.heads import NONE
 from slova_bench import data, shifts
-from slova_bench.labels import PAPER_SHIFTS as PAPER
 from slova_bench.pipeline import Bench
 
-__all__ = ["DIRECTION", "PAPER", "TestSet", "clean", "foreign_sets", "shifted_sets"]
+__all__ = ["DIRECTION", "TestSet", "clean", "ood_sets", "shifted_sets"]
 
 SEVERITIES = (1, 2, 3, 4, 5)
 DIRECTION = "direction"
-DIRECTIONS = 500  # images from which a direction is followed
+DIRECTIONS = 500  # number of images with a random direction
 
 
 @dataclass(frozen=True)
 class TestSet:
-    """A set by its name, and how far it is shifted: `shift` is empty and `level` 0 for images as they are."""
+    """A test set by name, with its shift and level; unshifted sets have an empty `shift` and level 0."""
 
-    __test__ = False  # not a test, whatever pytest thinks of its name
+    __test__ = False  # pytest: not a test class
 
     test: str
     shift: str = ""
     level: float = 0
 
     def load(self, bench: Bench) -> tuple[Tensor, Tensor]:
-        """Images and labels; NONE for every image that belongs to no class of the training set."""
-        base = bench.load(bench.setting.test if self.is_made else self.test)
-        if self.is_made:
-            family = shifts.family(bench.setting.name)
-            return shifts.foreign(base.images, self.test, family=family), base.labels * 0 + NONE
+        """Images and labels. OOD images are labelled NONE."""
+        base = bench.load(bench.dataset.test if self.is_synthetic else self.test)
+        if self.is_synthetic:
+            family = shifts.family(bench.dataset.name)
+            return shifts.ood_images(base.images, self.test, family=family), base.labels * 0 + NONE
         if not self.shift:
-            foreign = self.test.partition("-")[0] != bench.setting.name
-            return base.images, base.labels * 0 + NONE if foreign else base.labels
+            outside = self.test.partition("-")[0] != bench.dataset.name
+            return base.images, base.labels * 0 + NONE if outside else base.labels
         if self.shift == DIRECTION:
             images, labels = base.images[:DIRECTIONS], base.labels[:DIRECTIONS]
             return shifts.directions(images, [self.level])[0], labels
         return self._shifted(bench, base), base.labels
 
     @property
-    def is_made(self) -> bool:
-        """Made from the test set's shape rather than loaded: noise and the like."""
+    def is_synthetic(self) -> bool:
+        """Whether the images are generated rather than loaded, for example noise."""
         return self.test not in data.names()
 
     def _shifted(self, bench: Bench, base: data.Split) -> Tensor:
         what = {"images": self.test, "limit": bench.limit, "shift": self.shift, "level": self.level}
-        corruption = shifts.Corruption(self.shift, int(self.level), family=shifts.family(bench.setting.name))
+        corruption = shifts.Corruption(self.shift, int(self.level), family=shifts.family(bench.dataset.name))
         found: Tensor = bench.store.get("images", what, lambda: {"images": corruption(base.images)})["images"]
         return found
 
 
 def clean(bench: Bench) -> list[TestSet]:
-    return [TestSet(bench.setting.test)]
+    return [TestSet(bench.dataset.test)]
 
 
 def shifted_sets(bench: Bench) -> list[TestSet]:
-    """The clean set, and every shift this data set has at every severity."""
-    names = shifts.family(bench.setting.name).names
-    return clean(bench) + [TestSet(bench.setting.test, name, level) for name in names for level in SEVERITIES]
+    """The clean set, and every shift of this data set at every severity."""
+    names = shifts.family(bench.dataset.name).names
+    return clean(bench) + [TestSet(bench.dataset.test, name, level) for name in names for level in SEVERITIES]
 
 
-def foreign_sets(bench: Bench) -> list[TestSet]:
-    """The clean set, the other data sets that are there, and what is made from nothing."""
-    made = shifts.family(bench.setting.name).foreign
-    return clean(bench) + [TestSet(name) for name in (*bench.foreign, *made)]
+def ood_sets(bench: Bench) -> list[TestSet]:
+    """The clean set, the OOD data sets that are available, and the synthetic OOD sets."""
+    synthetic = shifts.family(bench.dataset.name).ood
+    return clean(bench) + [TestSet(name) for name in (*bench.ood, *synthetic)]

@@ -1,10 +1,10 @@
-"""Training: the data set lives on the device, an epoch is augmented in one go, and on a GPU a step is one CUDA graph.
+"""Training: the data set is a tensor on the device, augmentation is batched, and on a GPU a step is one CUDA graph.
 
-`train(network, loss, recipe, data, seed)` takes what decides the weights and nothing else; `place` says where and how
-fast. Everything random comes from (seed, epoch), so training that was interrupted resumes at an epoch and ends, on a
-CPU, in the very same weights.
+`train(network, loss, recipe, data, seed)` takes what determines the weights; `execution` selects device and speed.
+Random numbers depend on (seed, epoch), so an interrupted training resumes at an epoch and, on a CPU, ends in the same
+weights.
 
-Several processes share every batch once they have met; all end in the same weights, and the first one writes:
+With several processes in a group, each takes its share of every batch; all end in the same weights, the first writes:
 
     distributed.init_process_group()                        # torchrun --nproc_per_node 8 this_file.py
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))    # on GPUs
@@ -27,7 +27,7 @@ from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import with_prior
 from slova_bench.schedules import cosine
 
-__all__ = ["Loss", "Place", "Recipe", "Run", "seeded", "train"]
+__all__ = ["Execution", "Loss", "Recipe", "Run", "seeded", "train"]
 
 Loss = Callable[[nn.Module, Tensor, Tensor, int], Tensor]  # network, images, labels, rows of the training set
 CHUNK = 8192  # images augmented at a time
@@ -35,8 +35,8 @@ CHUNK = 8192  # images augmented at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a network is trained, apart from its loss. Weight decay is coupled L2, on all but biases, norms and
-    weights with a prior."""
+    """The hyper-parameters of a training. Weight decay is coupled L2, on all parameters but biases, norms and weights
+    with a prior."""
 
     epochs: int = 100
     batch: int = 512
@@ -46,35 +46,40 @@ class Recipe:
     adam_eps: float | None = None  # a number: Adam with beta_1 = momentum; None: SGD with Nesterov momentum
     schedule: Callable[[float], float] = cosine
     augment: Callable[[Tensor, torch.Generator], Tensor] = crop_flip
-    ema: float | None = None  # decay of an exponential moving average of the weights, a step
+    ema: float | None = None  # decay per step of an exponential moving average of the weights
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where training runs and what it may use there."""
+class Execution:
+    """How training is executed; none of it is part of a recipe."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     fast: bool = True  # bf16, compilation and CUDA graphs, where there is a GPU
     checkpoint: Path | None = None  # a file to resume from and to save to, removed at the end
-    progress: Callable[[int, float], None] | None = None  # told the epochs done and the last loss
+    progress: Callable[[int, float], None] | None = None  # called with the epochs done and the last loss
 
 
 def train(
-    network: nn.Module, loss: Loss, recipe: Recipe, data: tuple[Tensor, Tensor], seed: int, place: Place | None = None
+    network: nn.Module,
+    loss: Loss,
+    recipe: Recipe,
+    data: tuple[Tensor, Tensor],
+    seed: int,
+    execution: Execution | None = None,
 ) -> nn.Module:
-    """The network, trained in place on images (uint8) and labels, in evaluation mode."""
-    place = place or Place()
-    images, labels = (part.to(place.device) for part in data)
+    """Train the network in place on images (uint8) and labels; it is returned in evaluation mode."""
+    execution = execution or Execution()
+    images, labels = (part.to(execution.device) for part in data)
     if len(images) < 1 or len(images) != len(labels):
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
-    run = Run(network.to(place.device).train(), loss, recipe, place, rows=len(images))
-    checkpoint = Checkpoint(place.checkpoint, run, writes=run.rank == 0)
+    run = Run(network.to(execution.device).train(), loss, recipe, execution, rows=len(images))
+    checkpoint = Checkpoint(execution.checkpoint, run, writes=run.rank == 0)
     for epoch in range(checkpoint.resume(), recipe.epochs):
-        with seeded(place.device, seed, epoch, run.rank):
+        with seeded(execution.device, seed, epoch, run.rank):
             last = run.epoch(images, labels, seed, epoch)
         checkpoint.save(epoch + 1)
-        if place.progress is not None and run.rank == 0:
-            place.progress(epoch + 1, float(last))
+        if execution.progress is not None and run.rank == 0:
+            execution.progress(epoch + 1, float(last))
     checkpoint.remove()
     return run.finished()
 
@@ -82,16 +87,16 @@ def train(
 class Run:
     """The state of one training: network, optimiser, averaged weights, and the step that advances them."""
 
-    def __init__(self, network: nn.Module, loss: Loss, recipe: Recipe, place: Place, *, rows: int) -> None:
+    def __init__(self, network: nn.Module, loss: Loss, recipe: Recipe, execution: Execution, *, rows: int) -> None:
         self.recipe, self.loss = recipe, loss
-        self.fast = place.fast and place.device.type == "cuda"
+        self.fast = execution.fast and execution.device.type == "cuda"
         self.network = _channels_last(network) if self.fast else network
         self.processes, self.rank = _process()
         self.rows, self.batch = rows, min(recipe.batch, rows)
         self.steps = rows // self.batch
         if self.batch < self.processes:
             raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
-        self.rate = torch.zeros((), device=place.device)
+        self.rate = torch.zeros((), device=execution.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
         self.average = (
             [value.detach().clone() for value in network.state_dict().values()] if recipe.ema is not None else []
@@ -99,7 +104,7 @@ class Run:
         self.callable = _callable(self.network, self.fast)
         self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
         if self.fast and self.processes == 1:
-            self.step = None  # to be captured when the first batch shows its shape
+            self.step = None  # captured with the first batch, whose shape it needs
 
     def epoch(self, images: Tensor, labels: Tensor, seed: int, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(_mix(seed, epoch))
@@ -110,21 +115,21 @@ class Run:
             if self.step is None:
                 from slova_bench.graphs import captured
 
-                # The graph keeps the fastest convolutions for good, so they are looked for once.
+                # The graph keeps the fastest convolutions, so they are benchmarked once.
                 with torch.backends.cudnn.flags(enabled=True, benchmark=True):
                     self.step = captured(self, batch, targets)
             total += self.step(batch, targets)
         return total / self.steps
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that an interruption must not lose."""
+        """The state to be restored after an interruption."""
         tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         for number, state in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": value for name, value in state.items()}
         return tensors | {f"average.{number}": value for number, value in enumerate(self.average)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """The way back from `tensors`."""
+        """Restore the state from `tensors`."""
         learned = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in tensors.items():
@@ -139,11 +144,11 @@ class Run:
         )
         self.optimiser.load_state_dict({"state": state, "param_groups": self.optimiser.state_dict()["param_groups"]})
         for group in self.optimiser.param_groups:
-            group["lr"] = self.rate  # loading made a copy of it
+            group["lr"] = self.rate  # loading replaced it by a copy
 
     @torch.no_grad()
     def finished(self) -> nn.Module:
-        """The network, in all processes that of the first: its batch norm has seen other images than theirs."""
+        """The trained network; all processes take that of the first, since their batch norm statistics differ."""
         if self.average:
             names = self.network.state_dict().keys()
             self.network.load_state_dict(dict(zip(names, self.average, strict=True)))
@@ -154,8 +159,7 @@ class Run:
     def _batches(
         self, images: Tensor, labels: Tensor, order: Tensor, generator: torch.Generator
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Augmented batches of one epoch, the last incomplete one dropped; of several processes each gets its own share
-        of a batch."""
+        """Augmented batches of one epoch, without the last incomplete one; each process takes its share of a batch."""
         rows, chunk = self.batch // self.processes, max(1, CHUNK // self.batch) * self.batch
         for first in range(0, self.steps * self.batch, chunk):
             places = order[first : min(first + chunk, self.steps * self.batch)]
@@ -175,7 +179,7 @@ class Run:
 
     @torch.no_grad()
     def _follow(self) -> None:
-        """Let the averaged weights follow; whole numbers, such as batch norm's counter, are copied."""
+        """Update the averaged weights; integers, such as the counter of batch norm, are copied."""
         if self.recipe.ema is None:
             return
         for mean, value in zip(self.average, self.network.state_dict().values(), strict=True):
@@ -186,7 +190,7 @@ class Run:
 
 
 def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:
-    """In the memory order of the parameter it belongs to, as a fused optimiser wants it; a file has another."""
+    """In the memory layout of its parameter, which a fused optimiser requires."""
     return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value
 
 
@@ -205,7 +209,7 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
     decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1 and parameter not in prior]
     plain = [parameter for parameter in network.parameters() if parameter.ndim <= 1 or parameter in prior]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-    fused = rate.is_cuda  # one kernel, which reads the rate from the device, as a CUDA graph must
+    fused = rate.is_cuda  # one kernel that reads the rate from the device, as a CUDA graph requires
     if recipe.adam_eps is None:
         nesterov = recipe.momentum > 0
         return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=nesterov, fused=fused)
@@ -214,7 +218,7 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
 
 
 def _process() -> tuple[int, int]:
-    """How many processes train together, and which of them this is."""
+    """The number of processes and the rank of this one."""
     return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
 
 
@@ -224,7 +228,7 @@ def _mix(seed: int, epoch: int, rank: int = 0) -> int:
 
 @contextmanager
 def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> Iterator[None]:
-    """Random layers draw from (seed, epoch, rank); the global state is as before afterwards."""
+    """Seed random layers by (seed, epoch, rank), and restore the global state afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(_mix(seed, epoch, rank))

@@ -33,14 +33,14 @@ def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
     """The network in evaluation mode, on the host."""
     import torch
 
-    from slova_bench.dataset_recipes import setting
+    from slova_bench.dataset_recipes import dataset_recipe
     from slova_bench.pipeline import Bench
     from slova_bench.store import Store
-    from slova_bench.train import Place
+    from slova_bench.train import Execution
 
     method, on, seed = _parsed(name)
     path = path_of(name, folder=folder)
-    bench = Bench(setting(on), Store(None, path.parents[1]), Place(device=torch.device("cpu")))
+    bench = Bench(dataset_recipe(on), Store(None, path.parents[1]), Execution(device=torch.device("cpu")))
     return bench.trained(method, seed).networks[0]
 
 
@@ -63,23 +63,23 @@ def checksums() -> dict[str, str]:
 
 
 def _parsed(name: str) -> tuple[Method, str, int]:
-    from slova_bench.dataset_recipes import setting
+    from slova_bench.dataset_recipes import dataset_recipe
     from slova_bench.methods import find
 
     method, _, rest = name.partition("-")
     on, _, seed = rest.partition("-")
     if not on or not (seed or "0").isdigit():
         raise ValueError(f"{name!r} is no name of a network: they are called METHOD-DATASET or METHOD-DATASET-SEED")
-    setting(on)
+    dataset_recipe(on)
     return find([method])[0], on, int(seed or 0)
 
 
 def _file(name: str) -> str:
-    from slova_bench.dataset_recipes import setting
+    from slova_bench.dataset_recipes import dataset_recipe
     from slova_bench.pipeline import Bench
 
     method, on, seed = _parsed(name)
-    return file_name("weights", Bench(setting(on)).weights(method, seed), f"safetensors{XZ}")
+    return file_name("weights", Bench(dataset_recipe(on)).weights(method, seed), f"safetensors{XZ}")
 
 
 def _places(folder: str | Path | None) -> Iterator[Path]:

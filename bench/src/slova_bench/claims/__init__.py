@@ -1,6 +1,6 @@
-"""What the rows say to the paper's claims. Every number and every verdict is computed; who wins is written nowhere.
+"""The claims of the paper, judged by the rows of a results folder. Every number and every verdict is computed.
 
-for finding in findings(evidence): print(finding.sentence)
+for judged in judged_claims(results): print(judged.sentence)
 """
 
 from __future__ import annotations
@@ -9,63 +9,63 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slova_bench.claims import beyond, far, ood, shift, steps
-from slova_bench.claims.claim import Claim, Finding, Verdict
+from slova_bench.claims.claim import Claim, JudgedClaim, Verdict
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import sources
 
-__all__ = ["CLAIMS", "Finding", "Verdict", "findings", "tally"]
+__all__ = ["CLAIMS", "JudgedClaim", "Verdict", "judged_claims", "verdict_counts"]
 
 CLAIMS = (*shift.CLAIMS, *ood.CLAIMS, *steps.CLAIMS, *far.CLAIMS, *beyond.CLAIMS)
-PAPER_ON = "cifar10"  # of the claims that stand in the paper's text without a number
+PAPER_ON = "cifar10"  # the training set of claims that the paper states without a number
 
 
-def findings(evidence: ResultsFolder) -> list[Finding]:
-    """A finding for each claim and training set, those of the paper first; claims that wait for rows say what to
-    run."""
+def judged_claims(results: ResultsFolder) -> list[JudgedClaim]:
+    """Judge each claim on each training set, those of the paper first. Claims without rows state the command to run."""
     keys = dict.fromkeys((claim.experiment, claim.across) for claim in CLAIMS)
-    return [finding for key in keys for on in _sets(evidence, *key) for finding in _found(evidence, *key, on)]
+    return [judged for key in keys for on in _sets(results, *key) for judged in _judged(results, *key, on)]
 
 
-def tally(found: Sequence[Finding]) -> dict[Verdict, int]:
-    """How many findings have each verdict."""
-    return {verdict: sum(finding.verdict is verdict for finding in found) for verdict in Verdict}
+def verdict_counts(claims: Sequence[JudgedClaim]) -> dict[Verdict, int]:
+    """Count the claims with each verdict."""
+    return {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
 
 
-def _sets(evidence: ResultsFolder, experiment: str, across: bool) -> list[str]:
+def _sets(results: ResultsFolder, experiment: str, across: bool) -> list[str]:
     if across:
         return [""]
-    theirs = [row.train.removesuffix("-train") for row in evidence.paper if row.experiment == experiment]
-    ours = sources.sets(evidence, experiment)
-    first = [PAPER_ON] if evidence.paper else []
+    theirs = [row.train.removesuffix("-train") for row in results.paper if row.experiment == experiment]
+    ours = sources.sets(results, experiment)
+    first = [PAPER_ON] if results.paper else []
     return [on for on in dict.fromkeys((*first, *sorted(theirs), *ours)) if on != "all"]
 
 
-def _found(evidence: ResultsFolder, experiment: str, across: bool, on: str) -> list[Finding]:
+def _judged(results: ResultsFolder, experiment: str, across: bool, on: str) -> list[JudgedClaim]:
     claims = [claim for claim in CLAIMS if (claim.experiment, claim.across) == (experiment, across)]
     try:
-        rows = _rows(evidence, experiment, across, on)
+        rows = _rows(results, experiment, across, on)
     except MissingRowsError:
-        wanted = (claim for claim in claims if claim.answers)  # nobody waits for what the paper does not say
-        return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in wanted]
-    found, mark = (_asked(claim, rows, evidence.paper, on) for claim in claims), sources.mark(evidence, experiment, on)
-    return [replace(finding, mark=mark) for finding in found if finding is not None]
+        missing = (claim for claim in claims if claim.answers)  # only claims of the paper wait for rows
+        return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in missing]
+    mark = sources.mark(results, experiment, on)
+    judged = (_judge(claim, rows, results.paper, on) for claim in claims)
+    return [replace(one, mark=mark) for one in judged if one is not None]
 
 
-def _rows(evidence: ResultsFolder, experiment: str, across: bool, on: str) -> list[Row]:
-    sets = sources.sets(evidence, experiment) if across else (on,)
-    return [row for one in sets for row in sources.rows(evidence, experiment, one)]
+def _rows(results: ResultsFolder, experiment: str, across: bool, on: str) -> list[Row]:
+    sets = sources.sets(results, experiment) if across else (on,)
+    return [row for one in sets for row in sources.rows(results, experiment, one)]
 
 
-def _asked(claim: Claim, rows: Sequence[Row], paper: Sequence[Row], on: str) -> Finding | None:
+def _judge(claim: Claim, rows: Sequence[Row], paper: Sequence[Row], on: str) -> JudgedClaim | None:
     try:
         check = claim.check(rows, paper, on)
     except MissingRowsError as error:
         return _open(claim, on, str(error))
     if check is None:
         return None
-    return Finding(claim.text, on, claim.answers, check.paper, check.ours, check.verdict)
+    return JudgedClaim(claim.text, on, claim.answers, check.paper, check.ours, check.verdict)
 
 
-def _open(claim: Claim, on: str, why: str) -> Finding:
-    return Finding(claim.text, on, claim.answers, "", why, Verdict.OPEN)
+def _open(claim: Claim, on: str, why: str) -> JudgedClaim:
+    return JudgedClaim(claim.text, on, claim.answers, "", why, Verdict.OPEN)

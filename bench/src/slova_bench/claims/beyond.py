@@ -1,4 +1,4 @@
-"""What lies past the paper: methods that it does not have, beside those it has, at the seeds they share."""
+"""Beyond the paper: methods that it does not have, compared with its baselines at common seeds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
 
 def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival: str) -> Check | None:
-    """In how many of the nine quartiles the one is below the other, at the seeds at which both have every set."""
+    """In how many of the nine quartiles the method is better than the rival, at the seeds that have every set."""
     both = [row for row in rows if row.method in (method, rival) and not row.variant]
     found = {metric: quartiles(both, metric, shift_groups(rows)[0]) for metric in METRICS}
     seeds = _common(column for by_share in found.values() for column in by_share.values())
@@ -39,8 +39,8 @@ def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival
     return Check("", f"{count}: {'; '.join(words)}")
 
 
-def foreign(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """MMC and AUROC of each foreign set, with NONE in training and without."""
+def ood(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """MMC and AUROC on each OOD set, with and without NONE in training."""
     tests = [name for name in dict.fromkeys(row.test for row in rows) if name != f"{on}-test"]
     words = [word for test in tests if (word := _with_and_without([row for row in rows if row.test == test], test))]
     seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (NONE_TRAINED, PLAIN)))
@@ -57,7 +57,7 @@ def _with_and_without(rows: Sequence[Row], test: str) -> str:
 
 
 def _common(columns: Iterable[Column]) -> set[int]:
-    """The seeds that both methods have in every column."""
+    """The seeds of both methods in every column."""
     found = list(columns)
     if any(len(column) < 2 for column in found):
         return set()
@@ -77,7 +77,7 @@ def _claims() -> Iterator[Claim]:
         for rival in RIVALS:
             text = f"{look(method).name}, against {look(rival).name.lower()}, by quartiles over shifts"
             yield Claim(text, "", "shift", partial(cells, method=method, rival=rival))
-    yield Claim("What NONE in training does to foreign data, uncalibrated", "", "ood", foreign)
+    yield Claim("Effect of NONE in training on OOD data, uncalibrated", "", "ood", ood)
 
 
 CLAIMS = tuple(_claims())

@@ -1,4 +1,4 @@
-"""A claim of the paper, and what rows say to it."""
+"""A claim of the paper, its check on rows of results, and the judged claim."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 from slova_bench import labels
 from slova_bench.results import Row
 
-__all__ = ["Check", "Claim", "Finding", "Verdict"]
+__all__ = ["Check", "Claim", "JudgedClaim", "Verdict"]
 
 
 class Verdict(StrEnum):
-    """`MEASURED` where the paper has no number to hold ours against."""
+    """The verdict on a claim. `MEASURED`: the paper has no number to compare with."""
 
     REPRODUCED = "reproduced"
     PARTLY = "partly reproduced"
@@ -23,9 +23,11 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What the paper claims, its number, ours, and the verdict; `answers` is the section it answers to, `mark` says of
-    what kind our rows are, if they are not the usual ones."""
+class JudgedClaim:
+    """A claim with the number of the paper, the number measured here, and the verdict.
+
+    `answers` is the section of the paper, `mark` the kind of the rows where it is not the usual one ("quick").
+    """
 
     claim: str
     on: str
@@ -41,15 +43,15 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The finding for somebody who reads on."""
-        said = f"; in the paper: {self.paper}" if self.paper else ""
+        """The judged claim as one sentence."""
+        published = f"; in the paper: {self.paper}" if self.paper else ""
         verdict = "" if self.verdict is Verdict.MEASURED else f"{self.verdict}. Here: "
-        return f"{self.claim} ({self.where}): {verdict}{self.ours}{said}."
+        return f"{self.claim} ({self.where}): {verdict}{self.ours}{published}."
 
 
 @dataclass(frozen=True)
 class Check:
-    """Both numbers in words, and which parts of the claim hold on our rows; without parts there is nothing to hold."""
+    """Both numbers as text, and whether each part of the claim holds on our rows (no parts: only measured)."""
 
     paper: str
     ours: str
@@ -64,10 +66,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence, where it stands in the paper, if it does, and how rows are asked about it.
+    """A claim: its text, its section of the paper (empty if it is not in the paper), and its check on rows.
 
-    `check(rows, paper, on)` is None where the paper says nothing of a training set. `across` takes the rows of all
-    training sets at once.
+    `check(rows, paper, on)` returns None where the paper has no claim for a training set. With `across` it takes the
+    rows of all training sets together.
     """
 
     text: str

@@ -12,11 +12,11 @@ from slova_bench.tables.assembly import by_method
 __all__ = ["CLAIMS"]
 
 PAIR = ("ova", "slova_raw")
-NOTHING, SURE = 0.05, 0.9  # confidence that is called "0", and "close to 1"
+NOTHING, SURE = 0.05, 0.9  # thresholds of confidence for "0" and "close to 1"
 
 
 def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Two parts: SLOVA's mean confidence is next to nothing, and OVA's is above it."""
+    """Two parts: the mean confidence of SLOVA is almost zero, and that of OVA is larger."""
     level, found = _farthest(rows, "directions", on)
     ours = f"{listed(found, 'mmc')} at distance {level:g}"
     return Check(
@@ -25,7 +25,7 @@ def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | No
 
 
 def plane(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Two parts: OVA is sure far away, and SLOVA is not."""
+    """Two parts: far away OVA is confident, and SLOVA is not."""
     level, found = _farthest(rows, "plane", on)
     ours = f"{listed(found, 'mmc')} at distance {level:g}"
     return Check("OVA close to 1, SLOVA low", ours, (found["ova", ""] > SURE, found["slova_raw", ""] < 0.5))
@@ -40,5 +40,5 @@ def _farthest(rows: Sequence[Row], experiment: str, on: str) -> tuple[float, dic
 
 CLAIMS = (
     Claim("Along random directions SLOVA's confidence goes to 0", "Fig. 4, Theorem 3.1", "directions", directions),
-    Claim("Far out on planes through images OVA is sure and SLOVA is not", "Fig. 2, Sec. 1", "plane", plane),
+    Claim("Far out on planes through images OVA is confident and SLOVA is not", "Fig. 2, Sec. 1", "plane", plane),
 )

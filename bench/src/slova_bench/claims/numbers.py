@@ -1,4 +1,4 @@
-"""Numbers in the words of a finding: who is best, in which place, by how much."""
+"""Numbers as text for judged claims: the best method, the place of a method, lists of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.seeds import Column, Name, estimate
 
-__all__ = ["OURS", "agreeing", "best", "listed", "mean_over", "means", "place", "present", "said", "standing"]
+__all__ = ["OURS", "agreeing", "best", "listed", "mean_over", "means", "place", "present", "standing", "with_value"]
 
 OURS: Name = ("slova", "")
 
@@ -34,24 +34,24 @@ def place(values: Mapping[Name, float], name: Name, metric: str) -> str:
 
 
 def standing(values: Mapping[Name, float], metric: str, name: Name = OURS) -> str:
-    """Who is best, and where the method in question is: `Ensemble 0.024, SLOVA 0.027 (2nd of 9)`."""
+    """The best method and the place of a given one: `Ensemble 0.024, SLOVA 0.027 (2nd of 9)`."""
     top = best(values, metric)
-    first = said(top, values[top], metric)
+    first = with_value(top, values[top], metric)
     if name not in values or name == top:
         return f"{first} ({place(values, top, metric)})" if name == top else first
-    return f"{first}, {said(name, values[name], metric)} ({place(values, name, metric)})"
+    return f"{first}, {with_value(name, values[name], metric)} ({place(values, name, metric)})"
 
 
-def said(name: Name, value: float, metric: str) -> str:
+def with_value(name: Name, value: float, metric: str) -> str:
     return f"{label(name)} {shown(metric, value).text}"
 
 
 def listed(values: Mapping[Name, float], metric: str) -> str:
-    return ", ".join(said(name, value, metric) for name, value in values.items())
+    return ", ".join(with_value(name, value, metric) for name, value in values.items())
 
 
 def agreeing(one: Mapping[Name, float], other: Mapping[Name, float]) -> tuple[int, int]:
-    """Of how many pairs of methods both say which is better, and how often they say the same."""
+    """The number of pairs of methods in the same order in both, and the number of pairs without ties."""
     signs = [
         float(np.sign(one[a] - one[b]) * np.sign(other[a] - other[b]))
         for a, b in combinations(sorted(one.keys() & other.keys()), 2)
@@ -59,16 +59,16 @@ def agreeing(one: Mapping[Name, float], other: Mapping[Name, float]) -> tuple[in
     return sum(sign > 0 for sign in signs), sum(sign != 0 for sign in signs)
 
 
-def present(values: Mapping[Name, object], wanted: Collection[str], experiment: str, on: str) -> None:
-    """Refuses a claim about methods that were not run."""
-    missing = [method for method in wanted if (method, "") not in values]
+def present(values: Mapping[Name, object], methods: Collection[str], experiment: str, on: str) -> None:
+    """Raise MissingRowsError for methods that were not run."""
+    missing = [method for method in methods if (method, "") not in values]
     if missing:
         what = f"slova bench run {experiment}{f' --on {on}' if on else ''} --methods {','.join(missing)}"
         raise MissingRowsError(f"there are no rows of {', '.join(missing)}: run {what}")
 
 
 def mean_over(rows: Iterable[Row], methods: Sequence[str]) -> dict[Name, float]:
-    """Each method's mean over the sets that all of them have, at the seeds that all of them have."""
+    """The mean of each method over the sets and seeds that all methods have."""
     found: dict[Name, dict[tuple[object, ...], float]] = {(method, ""): {} for method in methods}
     for row in rows:
         if (row.method, row.variant) in found:

@@ -1,5 +1,5 @@
-"""Claims about what belongs to no class (Sec. 4.2, Table 1). The paper reads SLOVA there without calibration, so each
-claim is held against both of our read-outs."""
+"""Claims about OOD data (Sec. 4.2, Table 1). The paper uses SLOVA without calibration there, so each claim is checked
+for both of our readouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READOUTS = ("slova", "slova_raw")
 
 
 def wins(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Check | None:
-    """On the pairs of sets that both have, among the paper's methods, how often SLOVA has the lowest MMC."""
+    """How often SLOVA has the lowest MMC among the methods of the paper, on the pairs of sets that both have."""
     claimed = [row for row in paper if row.experiment == "ood" and row.metric == "wins"]
     if not claimed:
         return None
@@ -40,7 +40,7 @@ def wins(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Ch
 
 
 def alike(rows: Sequence[Row], paper: Sequence[Row], on: str, control: str) -> Check | None:
-    """The paper's text says of every rival whether ranks tell it from SLOVA."""
+    """The paper states for every rival whether ranks distinguish it from SLOVA."""
     if not any(row.experiment == "ood" and row.metric == "alike" for row in paper):
         return None
     comparison = ood_comparison(rows, paper, control)
@@ -55,14 +55,14 @@ def own_table(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | Non
 
 
 def accurate(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    wanted = {"metric": "error", "test": f"{on}-test"}
+    where = {"metric": "error", "test": f"{on}-test"}
     pair = [OURS, ("softmax", "")]
     found = means(by_method(row for row in rows if row.metric == "error" and row.test == f"{on}-test"))
     present(found, [method for method, _ in pair], "ood", on)
-    theirs = published.numbers(paper, ("slova",), experiment="ood", train=f"{on}-train", **wanted)
-    said = listed({name: theirs[name] for name in pair if name in theirs}, "error")
+    theirs = published.numbers(paper, ("slova",), experiment="ood", train=f"{on}-train", **where)
+    published_errors = listed({name: theirs[name] for name in pair if name in theirs}, "error")
     ours = {name: found[name] for name in pair}
-    return Check(said, listed(ours, "error"), (ours[OURS] < ours["softmax", ""] + AS_ACCURATE,))
+    return Check(published_errors, listed(ours, "error"), (ours[OURS] < ours["softmax", ""] + AS_ACCURATE,))
 
 
 def _paper_mmc(paper: Sequence[Row], train: str, test: str) -> dict[tuple[str, str], float]:
@@ -70,8 +70,8 @@ def _paper_mmc(paper: Sequence[Row], train: str, test: str) -> dict[tuple[str, s
 
 
 def _is_lowest(rows: Sequence[Row], comparison: Comparison, control: str, train: str, test: str) -> bool:
-    wanted = (row for row in rows if (row.train, row.test, row.metric) == (train, test, "mmc") and not row.variant)
-    found = means(by_method(wanted))
+    mmc = (row for row in rows if (row.train, row.test, row.metric) == (train, test, "mmc") and not row.variant)
+    found = means(by_method(mmc))
     rivals = comparison.pooled.distance.mean_ranks
     return best({name: value for name, value in found.items() if name[0] in rivals}, "mmc") == (control, "")
 
@@ -82,9 +82,9 @@ def _claims() -> Iterator[Claim]:
         yield Claim(
             f"{name} has the lowest MMC", "Table 1, Sec. 4.2", "ood", partial(wins, control=control), across=True
         )
-        text = f"By ranks of the MMC {name} cannot be told from"
+        text = f"By ranks of the MMC {name} cannot be distinguished from"
         yield Claim(text, "Fig. 7, Sec. 4.2", "ood", partial(alike, control=control), across=True)
-    text = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be told from"
+    text = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be distinguished from"
     yield Claim(text, "Fig. 7, Sec. 4.2", "ood", own_table, across=True)
     yield Claim("SLOVA's error is softmax's, to half a point", "Table 1, Sec. 4.2", "ood", accurate)
 

@@ -1,4 +1,4 @@
-"""Claims about mean ranks: whom they tell from SLOVA, and whom not."""
+"""Claims about mean ranks: which rivals they distinguish from SLOVA."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ranking", "together"]
 
 
 def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
-    """The paper says of each rival whether it is alike (1) or worse (0); a rival that is better contradicts both."""
+    """Check the paper's statement per rival: alike (1) or worse (0). A rival that is better contradicts both."""
     distance, rejects = comparison.pooled.distance, comparison.pooled.rejects
     ranks, own = distance.mean_ranks, distance.mean_ranks[distance.control]
     rivals = [name for name in ranks if name != distance.control]
@@ -29,5 +29,5 @@ def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
 
 
 def together(methods: Iterable[str]) -> str:
-    """Methods by the names that readers know; these may hold commas."""
-    return "; ".join(look(name).name for name in methods) or "nobody"
+    """The displayed names of methods, separated by semicolons because names may hold commas."""
+    return "; ".join(look(name).name for name in methods) or "none"

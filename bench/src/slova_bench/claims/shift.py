@@ -19,13 +19,13 @@ from slova_bench.tables.table import BEST, TIED
 
 __all__ = ["CLAIMS"]
 
-STRONG = 4  # the severity from which a shift is called strong
+STRONG = 4  # the smallest severity of a strong shift
 AS_ACCURATE = 0.005  # half a point
 
 
 def winner(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, share: int) -> Check | None:
-    """Whether the paper's best method is ours too, among the methods of both; that it cannot be told from ours is part
-    of it."""
+    """Whether the best method of the paper is also the best here, among common methods; partly if it cannot be
+    distinguished from the best."""
     theirs = _published(rows, paper, on, metric, share)
     if not theirs:
         return None
@@ -34,12 +34,12 @@ def winner(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, shar
     top = best(theirs, metric)
     present(column, [top[0]], "shift", on)
     mark = marks(column, larger=False).get(top)
-    told = f"; {label(top)} cannot be told from it" if mark == TIED else ""
-    return Check(standing(theirs, metric), f"{standing(means(column), metric)}{told}", (mark == BEST, bool(mark)))
+    tied = f"; {label(top)} cannot be distinguished from it" if mark == TIED else ""
+    return Check(standing(theirs, metric), f"{standing(means(column), metric)}{tied}", (mark == BEST, bool(mark)))
 
 
 def order(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Check | None:
-    """How many pairs of methods are in the paper's order by their medians; more than half of them is part of it."""
+    """How many pairs of methods have the order of the paper by their medians; partly if more than half do."""
     theirs = _published(rows, paper, on, metric, 50)
     ours = means(quartiles(rows, metric, shift_groups(rows)[0])[50])
     ours = {name: value for name, value in ours.items() if name in theirs}
@@ -49,13 +49,13 @@ def order(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Ch
 
 
 def alike(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Whom the paper cannot tell from SLOVA by ranks, and whom it can."""
+    """The rivals that ranks distinguish from SLOVA, and those they do not."""
     claimed = published.numbers(paper, (), experiment="shift", train=f"{on}-train", metric="alike")
     return ranking(shift_comparison(rows, paper), claimed) if claimed else None
 
 
 def second(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """The place by mean rank, once all of the paper's methods are there."""
+    """The place by mean rank; requires all methods of the paper."""
     distance = shift_comparison(rows, paper).pooled.distance
     ranks = {(name, ""): rank for name, rank in distance.mean_ranks.items()}
     present(ranks, published.counterparts(paper, "shift", distance.mean_ranks) or ["ensemble"], "shift", on)
@@ -65,15 +65,15 @@ def second(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
 
 
 def strong_ensemble(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Shift by shift, at the two greatest severities; "frequently" is taken for half of the time, by the ECE."""
+    """Per shift, at the two greatest severities. "Frequently" is read as at least half of the time, by the ECE."""
     wins = {metric: _duels(rows, metric, "ensemble", on) for metric in METRICS}
     words = [f"{labels.metric(metric).name} in {sum(own)} of {len(own)}" for metric, own in wins.items()]
-    here = f"{', '.join(words)} pairs of shift and severity; asked for: half, by the ECE"
+    here = f"{', '.join(words)} pairs of shift and severity; required: half, by the ECE"
     return Check("frequently", here, (2 * sum(wins["ece"]) >= len(wins["ece"]),))
 
 
 def strong_softmax(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Means over strong shifts, one part of the claim for each metric and rival."""
+    """Means over strong shifts, one part of the claim per metric and rival."""
     holds, words = list[bool](), list[str]()
     rivals = ("softmax", "temperature")
     for metric in ("accuracy", *METRICS):
@@ -92,7 +92,7 @@ def accurate(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None
 
 
 def noise(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Check | None:
-    """SLOVA calibrated with and without noise, from clean data to the worst quarter of shifts."""
+    """SLOVA calibrated with and without noise, on clean data and by quartile over shifts."""
     clean = means(by_method(row for row in rows if row.metric == metric and not row.shift))
     by_share = quartiles(rows, metric, shift_groups(rows)[0])
     columns = {"clean": clean} | {f"{share} % quartile": means(values) for share, values in by_share.items()}
@@ -128,7 +128,7 @@ def _duels(rows: Sequence[Row], metric: str, rival: str, on: str) -> list[bool]:
 
 
 def _strong(rows: Sequence[Row], metric: str) -> list[Row]:
-    """The two greatest severities, of the paper's shifts where they are all there."""
+    """Rows at the two greatest severities, under the shifts of the paper."""
     shifts = set(shift_groups(rows)[0])
     return [row for row in rows if row.metric == metric and row.level >= STRONG and row.shift in shifts]
 
@@ -137,10 +137,10 @@ def _claims() -> Iterator[Claim]:
     for metric in METRICS:
         name = labels.metric(metric).name
         for share in QUARTILES:
-            text = f"Who is best by the {share} % quartile of the {name}"
+            text = f"Best method by the {share} % quartile of the {name}"
             yield Claim(text, "App. C", "shift", partial(winner, metric=metric, share=share))
         yield Claim(f"Order of the methods by the median {name}", "App. C", "shift", partial(order, metric=metric))
-    yield Claim("By ranks SLOVA cannot be told from", "Fig. 6, Sec. 4.1", "shift", alike)
+    yield Claim("By ranks SLOVA cannot be distinguished from", "Fig. 6, Sec. 4.1", "shift", alike)
     yield Claim("By ranks SLOVA is second to the ensemble alone", "Fig. 5, Sec. 4.1", "shift", second)
     yield Claim("Under strong shift SLOVA is better calibrated than the ensemble", "Sec. 4.1", "shift", strong_ensemble)
     yield Claim(
@@ -148,7 +148,7 @@ def _claims() -> Iterator[Claim]:
     )
     yield Claim("On clean data SLOVA is as accurate as softmax, to half a point", "Sec. 4.1", "shift", accurate)
     for metric in METRICS:
-        text = f"What noise in the calibration set does to SLOVA's {labels.metric(metric).name}"
+        text = f"Effect of noise in the calibration set on SLOVA's {labels.metric(metric).name}"
         yield Claim(text, "Sec. 3.6", "shift", partial(noise, metric=metric))
 
 

@@ -1,4 +1,4 @@
-"""Claims about the steps of the method: what read-out and calibration add (Sec. 4.3), and how stable the fit is
+"""Claims about the steps of the method: the effect of readout and calibration (Sec. 4.3), and the stability of the fit
 (Appendix B)."""
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from slova_bench.tables.stability import METRICS
 __all__ = ["CLAIMS"]
 
 STEPS = ("ova", "slova_raw", "slova")
-STABLE = {"M": 10, "n_b": 400}  # the paper: past these nothing changes appreciably
+STABLE = {"M": 10, "n_b": 400}  # beyond these, according to the paper, nothing changes appreciably
 APPRECIABLE = 0.1  # of the metric
 
 
 def successive(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Each step has a lower median ECE than the one before."""
+    """Each step has a lower median ECE than the previous one."""
     found = _medians(rows, "ece", on)
     values = [found[name, ""] for name in STEPS]
     return Check("each step improves the ECE", listed(found, "ece"), tuple(b < a for a, b in pairwise(values)))
@@ -43,7 +43,7 @@ def same_accuracy(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check |
 
 
 def stable(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
-    """Past the sizes the paper names, how far any fit is from their median; beside it, how far those before are."""
+    """The largest deviation of a fit from the median beyond the sizes of the paper; in brackets, up to them."""
     holds, words = list[bool](), list[str]()
     for kind, least in STABLE.items():
         spreads = {metric: _spread(rows, metric, kind, least) for metric in METRICS}
@@ -63,7 +63,7 @@ def _medians(rows: Sequence[Row], metric: str, on: str) -> dict[Name, float]:
 
 
 def _spread(rows: Sequence[Row], metric: str, kind: str, least: float) -> tuple[float, float]:
-    """The largest relative distance from the median fit past that size, of fits up to it and of those past it."""
+    """The largest relative deviation from the median of the fits beyond that size: of fits up to it, and beyond it."""
     found: dict[float, list[float]] = {}
     for row in rows:
         if (row.metric, row.parameter, row.preset) == (metric, kind, ""):
@@ -78,8 +78,8 @@ def _spread(rows: Sequence[Row], metric: str, kind: str, least: float) -> tuple[
 
 
 CLAIMS = (
-    Claim("Read-out, then calibration lower the median ECE of OVA", "Fig. 8, Sec. 4.3", "ablation", successive),
+    Claim("Readout and then calibration lower the median ECE of OVA", "Fig. 8, Sec. 4.3", "ablation", successive),
     Claim("The complete method has the lowest median NLL of its steps", "Fig. 8, Sec. 4.3", "ablation", best_nll),
     Claim("No step changes the accuracy", "Fig. 8, Sec. 4.3", "ablation", same_accuracy),
-    Claim("The fit is stable past M = 10 terms and n_b = 400 points, to a tenth", "App. B", "stability", stable),
+    Claim("The fit is stable beyond M = 10 terms and n_b = 400 points, to a tenth", "App. B", "stability", stable),
 )

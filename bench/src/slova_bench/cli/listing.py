@@ -18,14 +18,14 @@ def listing(plugins: tuple[Path, ...]) -> None:
 
     Example: slova bench list
     """
-    from slova_bench.dataset_recipes import SETTINGS
+    from slova_bench.dataset_recipes import DATASET_RECIPES
     from slova_bench.experiments import experiments
     from slova_bench.methods import methods
     from slova_bench.presets import PRESETS
 
     parts = {
         "experiments": list(experiments()),
-        "trained on": list(SETTINGS),
+        "trained on": list(DATASET_RECIPES),
         "presets": list(PRESETS),
         "methods": list(methods(plugins)),
     }

@@ -1,17 +1,17 @@
 """Named splits as tensors: `load("cifar10-test")` is images uint8 (N, C, H, W) and labels int64 (N,).
 
-A name is NAME-SPLIT. Every data set with a training half has four splits: `train` and `val` part it, `full` is both,
-`test` is the other half. The last images of the training half validate, in the original order (digits: a fixed one):
+A name is NAME-SPLIT. Data sets with training images have four splits: `train` and `val`, `full` for both, and `test`.
+The last training images, in the original order (digits: a fixed order), are the validation set:
 
     digits               797 +   500, test    500    in scikit-learn: nothing to download
     cifar10, cifar100 45,000 + 5,000, test 10,000    the last tenth, as in the authors' code
-    svhn              65,932 + 7,325, test 26,032    the last tenth: neighbours come from the same house number, so a
-                                                     shuffled validation split would show houses seen in training
-    lsun, tinyimagenet, imagenet32, imagenet224      only `test`, to be told from the others
+    svhn              65,932 + 7,325, test 26,032    the last tenth: neighbouring images show the same house, so a
+                                                     shuffled split would leak training houses
+    lsun, tinyimagenet, imagenet32, imagenet224      only `test`, as OOD data
 
-Images are looked for in a folder first: the argument, else the environment variable SLOVA_DATA, else the user's cache.
-There NAME-train.npz (`full`) and NAME-test.npz hold `images` (N, H, W, C) and, where known, `labels` (N,). What is not
-there is downloaded if its source allows, and kept there. Files are checked, and never unpickled.
+Images are read from a folder: the argument, else the environment variable SLOVA_DATA, else the user's cache.
+NAME-train.npz (`full`) and NAME-test.npz hold `images` (N, H, W, C) and, where known, `labels` (N,). Missing files are
+downloaded, where the source allows it. Files are checked and never unpickled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["DataError", "Split", "class_names", "classes", "load", "names", "ood
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Images uint8 (N, C, H, W) and their labels int64 (N,), NONE where there are none."""
+    """Images uint8 (N, C, H, W) and labels int64 (N,), NONE for images without a label."""
 
     name: str
     images: torch.Tensor
@@ -44,8 +44,8 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def foreign(self) -> Split:
-        """The same images for a classifier of other classes: every label is NONE."""
+    def as_ood(self) -> Split:
+        """The same images as OOD data: every label is NONE."""
         return replace(self, labels=self.labels.new_full(self.labels.shape, NONE))
 
 
@@ -56,7 +56,7 @@ def load(name: str, *, folder: str | Path | None = None, limit: int | None = Non
     torch.Size([500, 1, 8, 8])
     """
     if limit is not None and limit < 1:
-        raise DataError(f"the limit is {limit}, wanted at least 1")
+        raise DataError(f"limit must be at least 1, got {limit}")
     file, rows = _dataset(name, split=True).parts[name.rpartition("-")[2]]
     found = pack(file, _folder(folder))
     images, labels = found.images[rows][:limit], found.labels[rows][:limit]
@@ -67,12 +67,12 @@ def load(name: str, *, folder: str | Path | None = None, limit: int | None = Non
 
 
 def names() -> tuple[str, ...]:
-    """All that `load` knows."""
+    """The names of all splits."""
     return tuple(f"{name}-{part}" for name, dataset in DATASETS.items() for part in dataset.parts)
 
 
 def classes(name: str) -> int:
-    """The number of classes of a data set, or of the data set of a split; 0 for LSUN classroom, which shows one thing.
+    """The number of classes of a data set, or of the data set of a split; 0 for LSUN classroom.
 
     >>> classes("cifar100"), classes("cifar10-val")
     (100, 10)
@@ -81,12 +81,12 @@ def classes(name: str) -> int:
 
 
 def class_names(name: str) -> tuple[str, ...]:
-    """What the labels mean, from label 0 on; empty where it is not recorded."""
+    """The names of the classes in the order of the labels; empty if unknown."""
     return _dataset(name).class_names
 
 
 def ood_for(name: str) -> tuple[str, ...]:
-    """The splits that show a classifier trained on this data set what it has not learned; noise is made elsewhere.
+    """The splits that are OOD for a classifier trained on this data set, without synthetic sets.
 
     >>> ood_for("svhn-train")[:2]
     ('cifar10-test', 'cifar100-test')
@@ -95,15 +95,15 @@ def ood_for(name: str) -> tuple[str, ...]:
 
 
 def _dataset(name: str, *, split: bool = False) -> Dataset:
-    """The data set that a split belongs to or, unless a split is asked for, that itself has this name."""
+    """The data set of a split or, unless `split`, of its own name."""
     if name in names():
         return DATASETS[name.rpartition("-")[0]]
     if name in DATASETS and not split:
         return DATASETS[name]
-    raise DataError(f"there are no images called {name!r}: there are {', '.join(names())}")
+    raise DataError(f"unknown images {name!r}; the splits are {', '.join(names())}")
 
 
 def _folder(folder: str | Path | None) -> Path:
-    """Where the files are: the argument, else SLOVA_DATA, else the user's cache."""
+    """The data folder: the argument, else SLOVA_DATA, else the user's cache."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "slova"
     return Path(folder or os.environ.get("SLOVA_DATA") or cache).expanduser()

@@ -1,5 +1,5 @@
-"""The archives of the data sets' makers, read by hand: images uint8 (N, H, W, C) and labels (N,). Nothing in them is
-unpickled or extracted to the disk."""
+"""Readers of the published archives: images uint8 (N, H, W, C) and labels (N,), without unpickling or extraction to
+disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What is known of every data set: its classes, its files and their checksums, its splits, and what is foreign to it.
+"""The data sets: classes, files with checksums, splits, and OOD sets.
 
-The MD5 of an archive is its makers' own. The SHA-256 were taken from images and labels with the makers' MD5, where
-there is one.
+The MD5 of an archive is the published one. The SHA-256 were computed from images and labels of archives with that MD5,
+where there is one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from slova_bench.data import class_names
+from slova_bench.data import label_names
 from slova_bench.data.archives import cifar, svhn
 from slova_bench.data.digits import digits
 from slova_bench.data.download import Archive
@@ -20,7 +20,7 @@ __all__ = ["DATASETS", "Dataset"]
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set: its splits as parts of files, what its labels mean, and the splits that are foreign to it."""
+    """A data set: its splits as parts of files, its class names, and the splits that are OOD for it."""
 
     classes: int
     parts: dict[str, tuple[File, slice]]
@@ -29,7 +29,7 @@ class Dataset:
 
 
 def _parts(train: File, test: File, val: int) -> dict[str, tuple[File, slice]]:
-    """The training file, of which the last `val` images validate, and the test file."""
+    """The splits of a training file, whose last `val` images are the validation set, and of a test file."""
     return {
         "train": (train, slice(0, -val)),
         "val": (train, slice(-val, None)),
@@ -136,11 +136,11 @@ LSUN = File(name="lsun-test", classes=0, labelled=False)
 IMAGENET224 = File(name="imagenet224-test", classes=1000, side=224, labelled=False)
 IMAGENET32 = File(name="imagenet32-test", classes=1000, labelled=False, larger=IMAGENET224)
 
-FOREIGN = ("lsun-test", "imagenet32-test", "imagenet224-test", "tinyimagenet-test")
+OOD_FOR_ALL = ("lsun-test", "imagenet32-test", "imagenet224-test", "tinyimagenet-test")
 DATASETS = {
     "digits": Dataset(
         classes=10,
-        class_names=class_names.DIGITS,
+        class_names=label_names.DIGITS,
         parts={
             "train": (DIGITS, slice(0, 797)),
             "val": (DIGITS, slice(797, 1297)),
@@ -150,21 +150,21 @@ DATASETS = {
     ),
     "cifar10": Dataset(
         classes=10,
-        class_names=class_names.CIFAR10,
+        class_names=label_names.CIFAR10,
         parts=_parts(CIFAR10_TRAIN, CIFAR10_TEST, 5_000),
-        ood=("svhn-test", "cifar100-test", *FOREIGN),
+        ood=("svhn-test", "cifar100-test", *OOD_FOR_ALL),
     ),
     "cifar100": Dataset(
         classes=100,
-        class_names=class_names.CIFAR100,
+        class_names=label_names.CIFAR100,
         parts=_parts(CIFAR100_TRAIN, CIFAR100_TEST, 5_000),
-        ood=("svhn-test", "cifar10-test", *FOREIGN),
+        ood=("svhn-test", "cifar10-test", *OOD_FOR_ALL),
     ),
     "svhn": Dataset(
         classes=10,
-        class_names=class_names.DIGITS,
+        class_names=label_names.DIGITS,
         parts=_parts(SVHN_TRAIN, SVHN_TEST, 7_325),
-        ood=("cifar10-test", "cifar100-test", *FOREIGN),
+        ood=("cifar10-test", "cifar100-test", *OOD_FOR_ALL),
     ),
     "tinyimagenet": Dataset(classes=200, parts={"test": (TINYIMAGENET, slice(None))}),
     "lsun": Dataset(classes=0, parts={"test": (LSUN, slice(None))}),

@@ -14,7 +14,7 @@ __all__ = ["digits"]
 def digits() -> tuple[Array, Array]:
     """Images uint8 (1797, 8, 8, 1), the 17 grey levels spread over 0 to 255, and their digits. Neighbours in the
     original order are by the same writer; here the order is that of the SHA-256 of the position ("0", "1", ...), which
-    no random generator can change."""
+    does not depend on a random generator."""
     try:
         from sklearn.datasets import load_digits
     except ImportError:

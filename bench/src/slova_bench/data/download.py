@@ -1,31 +1,33 @@
-"""One archive from the web, checked: an archive that is already in the folder is not downloaded, one that does not
-match its checksum is not used, and one that broke off leaves nothing behind."""
+"""Download of one archive, with its checksum: an archive that is in the folder already is not downloaded, one that does
+not match its checksum is not used, and an interrupted download leaves no file."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import click
 
 from slova._backend import Array
 
 __all__ = ["Archive", "DataError", "fetch"]
 
-RETRIES, PATIENCE = 3, 60  # further attempts; seconds without a byte
+RETRIES, TIMEOUT, CHUNK = 3, 60, 1 << 16  # further attempts; seconds without a byte; bytes
 
 
 class DataError(ValueError):
-    """The images cannot be used: nobody knows their name, or their file is damaged, altered or another one's."""
+    """The images cannot be used: the name is unknown, or the file is damaged, altered or of another data set."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """An archive on the web, its MD5 as its makers publish it, and what reads images and labels out of it."""
+    """An archive on the web, its published MD5, and a function that reads images and labels from it."""
 
     url: str
     md5: str
@@ -33,7 +35,7 @@ class Archive:
 
 
 def fetch(archive: Archive, folder: Path) -> Path:
-    """The archive in the folder, downloaded unless it is there. It stays, for other splits may be in it."""
+    """The archive in the folder, downloaded unless it is there. It is kept, since it may hold other splits."""
     path = folder / archive.url.rpartition("/")[2]
     if not path.exists():
         _download(archive, path)
@@ -48,7 +50,7 @@ def _download(archive: Archive, path: Path) -> None:
     base = archive.url.removesuffix(path.name)
     cache = pooch.create(path=path.parent, base_url=base, registry=registry, retry_if_failed=RETRIES)
     try:
-        cache.fetch(path.name, downloader=pooch.HTTPDownloader(progressbar=_progress(), timeout=PATIENCE))
+        cache.fetch(path.name, downloader=partial(_stream, path.name))
     except ValueError as error:
         raise DataError(f"{archive.url} does not match its checksum, and nothing of it was kept") from error
     except OSError as error:
@@ -63,9 +65,16 @@ def _pooch(name: str) -> Any:
         raise ImportError(f'downloading {name} needs pooch: pip install "slova[bench]"') from None
 
 
-def _progress() -> bool:
-    """Whether there is somebody to show a progress bar to, and the package that draws it."""
-    return sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+def _stream(name: str, url: str, output_file: str, _: object) -> None:
+    """A downloader for pooch, with a progress bar on a terminal."""
+    requests = importlib.import_module("requests")  # which pooch depends on
+    with requests.get(url, stream=True, timeout=TIMEOUT) as response, open(output_file, "wb") as file:
+        response.raise_for_status()
+        size, hidden = int(response.headers.get("content-length", 0)), not sys.stderr.isatty()
+        with click.progressbar(length=size, label=name, file=sys.stderr, hidden=hidden) as bar:
+            for chunk in response.iter_content(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
 
 
 def _md5(path: Path) -> str:

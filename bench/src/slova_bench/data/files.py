@@ -1,5 +1,5 @@
-"""One file of images: NAME.npz with `images` uint8 (N, H, W, C) and, where known, `labels` (N,). It is read as numbers
-only, checked against what is recorded of it, and written whole or not at all."""
+"""One file of images: NAME.npz with `images` uint8 (N, H, W, C) and, where known, `labels` (N,). It is read without
+unpickling, checked against its record, and written atomically."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAMAGE = (ValueError, TypeError, EOFError, OSError, NotImplementedError, Runtime
 
 
 class Pack(NamedTuple):
-    """Images uint8 (N, H, W, C) and labels (N,), as files hold them."""
+    """Images uint8 (N, H, W, C) and labels (N,), as in a file."""
 
     images: Array
     labels: Array
@@ -32,9 +32,9 @@ class Pack(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """What NAME.npz must hold, and where the images come from when it is not there: a package that embeds them, larger
-    pictures of the same things, or an archive to download. `sha256` is that of the bytes of the images and of the
-    labels (as 64-bit integers), as far as they are recorded."""
+    """The expected content of NAME.npz, and the source of the images without it: a package that embeds them, larger
+    versions of the same images, or an archive to download. `sha256` are the known checksums of the bytes of the images
+    and of the labels (as 64-bit integers)."""
 
     name: str
     classes: int
@@ -49,7 +49,7 @@ class File:
 
 
 def pack(file: File, folder: Path) -> Pack:
-    """The images of a file: from the folder, or from where they come when it is not there."""
+    """The images of a file, from the folder or else from its source."""
     path = folder / f"{file.name}.npz"
     if file.embedded:
         return _checked(*file.embedded(), file, file.name)
@@ -59,12 +59,12 @@ def pack(file: File, folder: Path) -> Pack:
         return _shrunk(pack(file.larger, folder), file.side)
     if file.archive:
         return _unpacked(file, file.archive, path)
-    wanted = " or ".join(f"{file.name}.npz" for file in (file, file.larger) if file)
-    raise FileNotFoundError(f"{file.name} has no download: put {wanted} into {folder}, or name another folder")
+    files = " or ".join(f"{file.name}.npz" for file in (file, file.larger) if file)
+    raise FileNotFoundError(f"{file.name} has no download: put {files} into {folder}, or name another folder")
 
 
 def _unpacked(file: File, archive: Archive, path: Path) -> Pack:
-    """The images of a downloaded archive, kept as a file for the next time."""
+    """The images of a downloaded archive, cached as a file."""
     downloaded = fetch(archive, path.parent)
     found = _checked(*archive.read(downloaded), file, str(downloaded))
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
@@ -73,7 +73,7 @@ def _unpacked(file: File, archive: Archive, path: Path) -> Pack:
 
 
 def _shrunk(larger: Pack, side: int) -> Pack:
-    """Every pixel is the mean of the square block it stands for, rounded."""
+    """Every pixel is the rounded mean of a square block."""
     count, height, width, channels = larger.images.shape
     rows, columns = height // side, width // side
     blocks = larger.images.reshape(count, side, rows, side, columns, channels)
@@ -82,7 +82,7 @@ def _shrunk(larger: Pack, side: int) -> Pack:
 
 
 def _read(path: Path) -> tuple[Array, Array | None]:
-    """The arrays of a file, without ever unpickling one."""
+    """The arrays of a file, without unpickling."""
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in ("images", "labels") if name in archive.files}
@@ -95,7 +95,7 @@ def _read(path: Path) -> tuple[Array, Array | None]:
 
 
 def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pack:
-    """Images and labels that are what the file must hold; images without labels, where that may be, are of no class."""
+    """Images and labels that match the record of the file. Unlabelled images are labelled NONE."""
     _check_images(images, file, where)
     if labels is None and file.labelled:
         raise DataError(f"{where} has no array 'labels'")
@@ -109,17 +109,17 @@ def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pac
 
 def _check_images(images: Array, file: File, where: str) -> None:
     shape = (file.side, file.side, file.channels)
-    wanted = f"uint8 ({', '.join(map(str, (file.count or 'N', *shape)))})"
+    expected = f"uint8 ({', '.join(map(str, (file.count or 'N', *shape)))})"
     if images.dtype != np.uint8 or images.shape[1:] != shape or len(images) != (file.count or max(len(images), 1)):
-        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, wanted {wanted}")
+        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
 
 
 def _check_labels(found: Pack, file: File, where: str) -> None:
     labels, lowest = found.labels, 0 if file.labelled else NONE
     if labels.shape != (len(found.images),) or not np.issubdtype(labels.dtype, np.integer):
         raise DataError(
-            f"{where}: the labels are {labels.dtype} {labels.shape}, wanted integers ({len(found.images)},)"
+            f"{where}: the labels are {labels.dtype} {labels.shape}, expected integers ({len(found.images)},)"
         )
     if labels.min() < lowest or labels.max() >= file.classes:
         spread = f"{labels.min()} to {labels.max()}"
-        raise DataError(f"{where}: the labels go from {spread}, wanted {lowest} to {file.classes - 1}")
+        raise DataError(f"{where}: the labels go from {spread}, expected {lowest} to {file.classes - 1}")

@@ -1,4 +1,4 @@
-"""The experiments of the paper, one file each. A file in this folder with an EXPERIMENT in it is one."""
+"""The experiments of the paper, one file each. Every module of this package defines an EXPERIMENT."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Runnable", "experiments"]
 
 
 class Runnable(Protocol):
-    """What can be run: a name, the methods it compares unless told otherwise, a stream of rows, and how much of it is
-    left: for each network, the number of times that rows will come."""
+    """An experiment: its name, its default methods, a stream of rows, and the work that is left: the number of
+    steps of the stream per network."""
 
     @property
     def name(self) -> str: ...

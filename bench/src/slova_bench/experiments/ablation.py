@@ -1,5 +1,5 @@
-"""What each step adds (Sec. 4.3): softmax, one-vs-all, its SLOVA read-out, and that calibrated, on clean and shifted
-data. The histograms would be those of `shift`."""
+"""The effect of each step (Sec. 4.3): softmax, one-vs-all, its SLOVA readout, and the calibrated readout, on clean and
+shifted data. The histograms are those of `shift`."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
 """The calibration curve of complete ignorance (Appendix A): exact, the paper's approximation 1 - (1 - P)^K, and a sum
-of powers fitted to the exact one. No network is asked."""
+of powers fitted to the exact one. It involves no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVELS = np.linspace(0.01, 1.0, 100).round(2)
 
 
 def exact(probability: Array) -> Array:
-    """Gamma(K, log 1/P) / (K-1)!: the share of products of K uniform numbers that are below P."""
+    """Gamma(K, log 1/P) / (K-1)!: the probability that a product of K uniform numbers is below P."""
     from scipy.special import gammaincc
 
     return np.asarray(gammaincc(CLASSES, -np.log(probability)))
@@ -37,6 +37,8 @@ def fitted(probability: Array) -> Array:
 
 @dataclass(frozen=True)
 class Appendix:
+    """The three curves on a grid of probabilities."""
+
     name: str = "appendix"
     methods: tuple[str, ...] = ()
 

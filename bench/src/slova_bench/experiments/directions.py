@@ -1,10 +1,10 @@
-"""Confidence along random directions away from test images (Theorem 3.1, Fig. 4): mean and spread at each distance."""
+"""Confidence along random directions from test images (Theorem 3.1, Fig. 4): mean and deviation at each distance."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slova_bench.experiment import Answers, Experiment
+from slova_bench.experiment import Evaluation, Experiment
 from slova_bench.method import Method
 from slova_bench.pipeline import Bench
 from slova_bench.test_sets import DIRECTION, TestSet
@@ -14,12 +14,12 @@ METRICS = ("mmc", "confidence_std", "confident")
 
 
 def sets(bench: Bench) -> list[TestSet]:
-    return [TestSet(bench.setting.test, DIRECTION, level) for level in LEVELS]
+    return [TestSet(bench.dataset.test, DIRECTION, level) for level in LEVELS]
 
 
-def measure(test: TestSet, answers: Answers) -> dict[str, float]:
-    """Mean and deviation of the confidence, and the share of rows that are sure (the theorem's probability)."""
-    confidence = np.exp(answers.readout.log_probs).max(axis=-1)
+def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
+    """Mean and deviation of the confidence, and the share of rows above 0.5 (the probability in the theorem)."""
+    confidence = np.exp(evaluation.readout.log_probs).max(axis=-1)
     return {
         "mmc": float(confidence.mean()),
         "confidence_std": float(confidence.std()),

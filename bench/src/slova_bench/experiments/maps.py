@@ -1,8 +1,8 @@
-"""Calibration maps and what they were fitted to (Sec. 3.6): the share of hits in moving windows over the validation
-set's pairs, and the map, there and on a grid.
+"""Calibrators and the data they were fitted to (Sec. 3.6): the share of hits in moving windows over the pairs of the
+validation set, and the calibrator at these windows and on a grid.
 
-`level` is a probability before calibration, the mean one of a window, and `n` counts pairs. Only methods that map each
-probability by itself have such a curve; the others have no rows.
+`level` is a probability before calibration, the mean of a window, and `n` counts pairs. Only elementwise calibrators
+have such a curve; other methods have no rows.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from slova_bench.paper_fit import fit_paper
 from slova_bench.pipeline import Bench, calibration
 from slova_bench.results import Cell, Results, Row
 
-LEAST = 1e-8  # where the logarithmic axis begins
-POINTS = 100  # windows on each of the two axes
+LEAST = 1e-8  # the start of the logarithmic axis
+POINTS = 100  # windows per axis
 GRID = sorted({float(f"{p:.8g}") for p in (*np.linspace(0.01, 1, 100), *np.geomspace(LEAST, 1, 81))})
 
 
 def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
-    """Whether there is a grid, which is written last, after the windows, whose levels only a fit can tell; a method
-    without a curve has nothing to wait for."""
+    """Whether the grid, which is written last, is present. The levels of the windows depend on the fit. A method
+    without a curve is always done."""
     known = {row.key for row in results.read()}
 
     def there(method: Method, seed: int) -> bool:
@@ -47,17 +47,17 @@ def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]
 
 
 def _cell(method: Method, bench: Bench, seed: int) -> Cell:
-    return Cell("maps", method.name, method.preset, bench.setting.train, bench.setting.val, "", 0, seed, 0)
+    return Cell("maps", method.name, method.preset, bench.dataset.train, bench.dataset.val, "", 0, seed, 0)
 
 
 def _has_curve(method: Method) -> bool:
-    """Whether its map is a function of one probability, as the class says that fits it."""
+    """Whether its calibrator is elementwise, by the class whose `fit` it uses."""
     fit = getattr(method.calibrate, "func", method.calibrate)  # of a partial
     return fit is fit_paper or bool(getattr(getattr(fit, "__self__", None), "elementwise", False))
 
 
 def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Calibrator, Pairs]:
-    """The method's map and the pairs it was fitted to, from the fit itself."""
+    """The calibrator of a method and the pairs it was fitted to."""
     seen: list[tuple[Calibrator, Pairs]] = []
 
     def fit(log_probs: Array, labels: Array) -> Calibrator:
@@ -71,18 +71,18 @@ def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Calibrator, Pairs]
 
 
 def _observed(cell: Cell, pairs: Pairs, fitted: Calibrator) -> Iterator[Row]:
-    """Windows of the fit's own moving averages, and the map there."""
+    """Windows of the moving averages of the fit, and the calibrator there."""
     probability, share = pairs.averages()
-    found = {float(f"{p:.8g}"): hits for p, hits in zip(probability, share, strict=True)}  # levels as a file keeps them
+    found = {float(f"{p:.8g}"): hits for p, hits in zip(probability, share, strict=True)}  # levels as stored
     levels = _spread(np.array(sorted(found)))
     yield from (Row.of(cell._replace(level=level), "observed", found[level]) for level in levels)
     yield from _curve(cell, [level for level in levels if level > 0], fitted)
 
 
 def _spread(levels: NDArray[np.float64]) -> list[float]:
-    """About POINTS of these levels on an axis of p, and as many on one of log p."""
-    wanted = np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(LEAST, 1, POINTS)])
-    nearest = {int(np.abs(levels - level).argmin()) for level in wanted}
+    """About POINTS of these levels on a linear axis, and as many on a logarithmic one."""
+    grid = np.concatenate([np.linspace(0, 1, POINTS), np.geomspace(LEAST, 1, POINTS)])
+    nearest = {int(np.abs(levels - level).argmin()) for level in grid}
     return [float(levels[place]) for place in sorted(nearest)]
 
 

@@ -1,5 +1,4 @@
-"""Confidence on what belongs to no class (Sec. 4.2, Table 1): error and MMC on the test set; MMC, AUROC, AUPR and FPR95
-elsewhere."""
+"""Confidence on OOD data (Sec. 4.2, Table 1): error and MMC on the test set; MMC, AUROC, AUPR and FPR95 on OOD sets."""
 
 from __future__ import annotations
 
@@ -7,19 +6,19 @@ import numpy as np
 
 from slova.heads import NONE
 from slova.metrics import accuracy, aupr, auroc, fpr95, mmc
-from slova_bench.experiment import Answers, Experiment
+from slova_bench.experiment import Evaluation, Experiment
 from slova_bench.method import Method
 from slova_bench.pipeline import Bench
-from slova_bench.test_sets import TestSet, foreign_sets
+from slova_bench.test_sets import TestSet, ood_sets
 
 INSIDE, OUTSIDE = ("error", "mmc"), ("mmc", "auroc", "aupr", "fpr95")
 
 
-def measure(test: TestSet, answers: Answers) -> dict[str, float]:
-    probs = np.exp(answers.readout.log_probs)
-    if (answers.labels != NONE).any():
-        return {"error": 1 - accuracy(probs, answers.labels), "mmc": mmc(probs)}
-    inside, outside = answers.inside, answers.score
+def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
+    probs = np.exp(evaluation.readout.log_probs)
+    if (evaluation.labels != NONE).any():
+        return {"error": 1 - accuracy(probs, evaluation.labels), "mmc": mmc(probs)}
+    inside, outside = evaluation.clean_score, evaluation.score
     return {
         "mmc": mmc(probs),
         "auroc": auroc(inside, outside),
@@ -29,7 +28,7 @@ def measure(test: TestSet, answers: Answers) -> dict[str, float]:
 
 
 def metrics(method: Method, test: TestSet, bench: Bench) -> tuple[str, ...]:
-    if test.test == bench.setting.test:
+    if test.test == bench.dataset.test:
         return INSIDE
     return OUTSIDE
 
@@ -41,7 +40,7 @@ EXPERIMENT = Experiment(
         "slova_distance", "slova_none_raw", "slova_none", "retrofit",
         "energy", "max_logit", "knn", "mahalanobis", "vim",
     ),
-    sets=foreign_sets,
+    sets=ood_sets,
     measure=measure,
     metrics=metrics,
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Confidence on planes through three test images (Fig. 2), around the first of them: the mean over planes at each
 point.
 
-The rows are means over rings, `level` the distance from the middle in units of the other two images; the whole picture,
-by alpha and beta, lies beside them as a Parquet file.
+The rows are means over rings; `level` is the distance from the middle in units of the other two images. The whole
+picture, by alpha and beta, is stored next to them as a Parquet file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slova_bench import shifts
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
 from slova_bench.parquet import load_table, save_table
-from slova_bench.pipeline import Bench, Trained, calibration, pooled
+from slova_bench.pipeline import Bench, Trained, calibration, mean_readout
 from slova_bench.results import Cell, Results, Row
 
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
@@ -28,13 +28,13 @@ Key = tuple[str, str, int]  # method, preset, seed
 
 
 def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
-    """Whether a picture and its rows are there."""
+    """Whether a picture and its rows are present."""
     pictures, rows = _pictures(_file(results)).keys(), {row.key for row in results.read()}
     nothing = np.zeros((len(AXIS), len(AXIS)))
 
     def there(method: Method, seed: int) -> bool:
-        wanted = {row.key for row in _rings(_cell(method, bench, seed), nothing)}
-        return (method.name, method.preset, seed) in pictures and wanted <= rows
+        required = {row.key for row in _rings(_cell(method, bench, seed), nothing)}
+        return (method.name, method.preset, seed) in pictures and required <= rows
 
     return there
 
@@ -46,18 +46,18 @@ def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]
 
 
 def _cell(method: Method, bench: Bench, seed: int) -> Cell:
-    train, test = bench.setting.train, bench.setting.test
+    train, test = bench.dataset.train, bench.dataset.test
     return Cell("plane", method.name, method.preset, train, test, "plane", 0, seed, PLANES)
 
 
 def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
     """Mean confidence (alphas, betas)."""
-    images = bench.load(bench.setting.test).images
+    images = bench.load(bench.dataset.test).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))[: 3 * PLANES]
     triplets = images[order].view(-1, 3, *images.shape[1:])
     fitted, total = calibration(method, bench, trained), 0.0
     for plane in shifts.planes(triplets, AXIS, AXIS):
-        log_probs = pooled(method.head, trained.outputs(plane.flatten(0, 1)).logits).log_probs
+        log_probs = mean_readout(method.head, trained.outputs(plane.flatten(0, 1)).logits).log_probs
         total = total + np.exp(log_probs if fitted is None else fitted(log_probs)).max(axis=-1)
     return np.asarray(total).reshape(len(AXIS), len(AXIS)) / len(triplets)
 
@@ -74,7 +74,7 @@ def _file(results: Results) -> Path:
 
 
 def _pictures(path: Path) -> dict[Key, Array]:
-    """The pictures that are there, of whichever run."""
+    """The pictures of all runs."""
     found: dict[Key, Array] = {}
     for row in load_table(path) if path.exists() else []:
         picture = found.setdefault((row["method"], row["preset"], row["seed"]), np.zeros((len(AXIS), len(AXIS))))
@@ -83,7 +83,7 @@ def _pictures(path: Path) -> dict[Key, Array]:
 
 
 def _add(path: Path, new: dict[Key, Array]) -> None:
-    """Whole pictures only: the file is replaced, not written to."""
+    """Add pictures; the file is replaced atomically."""
     points = [
         (*key, AXIS[i], AXIS[j], float(value))
         for key, picture in sorted((_pictures(path) | new).items())

@@ -1,4 +1,4 @@
-"""Calibration on clean and shifted data (Sec. 4.1, Appendix C): accuracy, ECE, NLL, Brier and MMC for every shift and
+"""Calibration on clean and shifted data (Sec. 4.1, Appendix C): accuracy, ECE, NLL, Brier and MMC per shift and
 severity."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from slova.metrics import accuracy, brier, ece, mmc, nll
-from slova_bench.experiment import Answers, Experiment
+from slova_bench.experiment import Evaluation, Experiment
 from slova_bench.method import Method
 from slova_bench.pipeline import Bench
 from slova_bench.test_sets import TestSet, shifted_sets
@@ -14,12 +14,12 @@ from slova_bench.test_sets import TestSet, shifted_sets
 METRICS = ("accuracy", "ece", "nll", "brier", "mmc")
 
 
-def measure(test: TestSet, answers: Answers) -> dict[str, float]:
-    probs, labels = np.exp(answers.readout.log_probs), answers.labels
+def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
+    probs, labels = np.exp(evaluation.readout.log_probs), evaluation.labels
     return {
         "accuracy": accuracy(probs, labels),
         "ece": ece(probs, labels),
-        "nll": nll(answers.readout.log_probs, labels),
+        "nll": nll(evaluation.readout.log_probs, labels),
         "brier": brier(probs, labels),
         "mmc": mmc(probs),
     }

@@ -1,5 +1,4 @@
-"""How the paper's fit depends on its number of terms M and of points n_b (Appendix B), beside the optimal fit, which
-has neither."""
+"""The paper's fit by its number of terms M and of points n_b (Appendix B), and the optimal fit, which has neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of the comparison, one file each with a `plot`, drawn from results alone.
+"""The figures of the comparison, one file each with a `plot`, drawn from stored results.
 
 for drawing in FIGURES:
     save(drawing.draw(ResultsFolder.read("results"), "cifar10"), drawing.name)
@@ -33,11 +33,11 @@ __all__ = ["FIGURES", "Drawing", "save"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure for the networks trained on one data set, and what to say of it.
+    """A figure for the networks trained on one data set, with its title and caption.
 
-    `name` is its file's, without a suffix; `answers` the paper's figure and section; `experiment` the one it needs, if
-    any. `draw(evidence, on)` raises MissingRowsError where that has not been run. `across` is one figure for all
-    training sets together.
+    `name` is its file name without suffix, `answers` the figure and section of the paper, `experiment` the one it
+    needs, if any. `draw(results, on)` raises MissingRowsError without rows. With `across` it is one figure for all
+    training sets.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Drawing:
     draw: Callable[[ResultsFolder, str], Figure]
     across: bool = False
 
-    def sets(self, evidence: ResultsFolder) -> tuple[str, ...]:
-        """The training sets it is drawn for; one without a name where it is for all, or needs no rows."""
-        found = evidence.sets(self.experiment)
+    def sets(self, results: ResultsFolder) -> tuple[str, ...]:
+        """The training sets it is drawn for; an empty name if it is for all of them or needs no rows."""
+        found = results.sets(self.experiment)
         return ("",) if not self.experiment or (self.across and found) else found
 
 
@@ -60,9 +60,9 @@ FIGURES = (
         "Confidence over two probabilities",
         "Fig. 1, Sec. 1",
         "",
-        "Two classes with probabilities p(class 1) and p(class 2). One-vs-all is sure as soon as one of them is large; "
+        "Two classes with probabilities p(class 1) and p(class 2). One-vs-all is confident if one of them is large, "
         "SLOVA only if exactly one is.",
-        lambda evidence, on: confidence_map.plot(),
+        lambda results, on: confidence_map.plot(),
     ),
     Drawing(
         "plane",
@@ -70,8 +70,8 @@ FIGURES = (
         "Fig. 2, Sec. 1",
         "plane",
         "Mean confidence on planes through three test images: the first in the middle, the others one unit away "
-        "along α and β. Far from the middle there is nothing to be sure of.",
-        lambda evidence, on: planes.plot(sources.planes(evidence, on)),
+        "along α and β. Far from the middle the confidence should be low.",
+        lambda results, on: planes.plot(sources.planes(results, on)),
     ),
     Drawing(
         "directions",
@@ -79,25 +79,25 @@ FIGURES = (
         "Fig. 4, Sec. 3.5",
         "directions",
         "Confidence at x + α times a random direction, for test images x: mean and standard deviation over the images, "
-        "cut off at 0 and 1. Theorem 3.1 is about the right end.",
-        lambda evidence, on: directions.plot(sources.rows(evidence, on, "directions", directions.METRICS)),
+        "cut off at 0 and 1. Theorem 3.1 concerns the right end.",
+        lambda results, on: directions.plot(sources.rows(results, on, "directions", directions.METRICS)),
     ),
     Drawing(
         "shift",
         "Accuracy and calibration under shift",
         "Fig. 5, Sec. 4.1",
         "shift",
-        "A box is a method: the quartiles over the kinds of shift at one severity, with whiskers from the least to the "
-        "greatest; every value is a mean over seeds. The arrow says which way is better.",
-        lambda evidence, on: shift.plot(sources.usual_rows(evidence, on, shift.METRICS)),
+        "One box per method: quartiles over the kinds of shift at one severity, with whiskers from the least to the "
+        "greatest value; every value is a mean over seeds. The arrow points in the better direction.",
+        lambda results, on: shift.plot(sources.usual_rows(results, on, shift.METRICS)),
     ),
     Drawing(
         "shift-beyond",
         "Accuracy and calibration under shift, beyond the paper",
         "Sec. 4.1",
         "shift",
-        "The same for methods that the paper does not have, beside temperature scaling, the ensemble and SLOVA.",
-        lambda evidence, on: shift.plot(sources.new_rows(evidence, on, shift.METRICS)),
+        "The same for methods that the paper does not have, next to temperature scaling, the ensemble and SLOVA.",
+        lambda results, on: shift.plot(sources.new_rows(results, on, shift.METRICS)),
     ),
     Drawing(
         "critical-distance-shift",
@@ -105,46 +105,46 @@ FIGURES = (
         "Fig. 6, Sec. 4.1",
         "shift",
         "Mean ranks by ECE, NLL and Brier score together, over the clean set and every shift and severity, means over "
-        "seeds. Methods in the shaded band cannot be told from SLOVA; the cells share their images and networks, so "
+        "seeds. Methods in the shaded band cannot be distinguished from SLOVA; the cells share images and networks, so "
         "the band is narrower than it should be.",
-        lambda evidence, on: critical.plot(sources.shift_verdict(evidence, on)),
+        lambda results, on: critical.plot(sources.shift_verdict(results, on)),
     ),
     Drawing(
         "critical-distance-ood",
-        "Ranks on foreign data",
+        "Ranks on OOD data",
         "Fig. 7, Sec. 4.2",
         "ood",
-        "Mean ranks by mean maximal confidence on images that belong to no class, where less is better. Methods in the "
-        "shaded band cannot be told from SLOVA. Over all training sets and data sets foreign to them.",
-        lambda evidence, on: critical.plot(sources.foreign_verdict(evidence, on)),
+        "Mean ranks by mean maximal confidence (MMC) on OOD images, where less is better. Methods in the "
+        "shaded band cannot be distinguished from SLOVA. Over all training sets and their OOD sets.",
+        lambda results, on: critical.plot(sources.ood_verdict(results, on)),
         across=True,
     ),
     Drawing(
         "ablation",
-        "What each step adds",
+        "Effect of each step",
         "Fig. 8, Sec. 4.3",
         "ablation",
-        "A box is a method: the quartiles over the clean set and all shifts and severities, with whiskers from the "
-        "least to the greatest; every value is a mean over seeds.",
-        lambda evidence, on: ablation.plot(sources.rows(evidence, on, "ablation", shift.METRICS)),
+        "One box per method: quartiles over the clean set and all shifts and severities, with whiskers from the "
+        "least to the greatest value; every value is a mean over seeds.",
+        lambda results, on: ablation.plot(sources.rows(results, on, "ablation", shift.METRICS)),
     ),
     Drawing(
         "calibration-map",
-        "Calibration maps and their data",
+        "Calibrators and their data",
         "Sec. 3.6",
         "maps",
-        "Dots are moving averages over the validation set's pairs of probability and hit, those of the first seed; the "
-        "line is the map fitted to them. On the right both axes are logarithmic, and windows without a hit are below.",
-        lambda evidence, on: maps.plot(sources.rows(evidence, on, "maps", maps.METRICS)),
+        "Dots are moving averages over the pairs of probability and hit of the validation set, for the first seed; the "
+        "line is the fitted calibrator. On the right both axes are logarithmic; windows without hits are not shown.",
+        lambda results, on: maps.plot(sources.rows(results, on, "maps", maps.METRICS)),
     ),
     Drawing(
         "reliability",
         "Reliability on the clean test set",
         "Sec. 4.1",
         "shift",
-        "How often answers of a given confidence are right, in fifteen bins, with 95 % Wilson intervals for the number "
-        "of images in the bin; grey: how the confidence is distributed. On the diagonal a method is calibrated.",
-        lambda evidence, on: reliability.plot(sources.histograms(evidence, on, shifted=False)),
+        "Accuracy by confidence in twenty bins of equal width, with exact 95 % intervals for the number of images in "
+        "the bin; grey: the distribution of the confidence. On the diagonal a method is calibrated.",
+        lambda results, on: reliability.plot(sources.histograms(results, on, shifted=False)),
     ),
     Drawing(
         "reliability-shift",
@@ -152,33 +152,33 @@ FIGURES = (
         "Sec. 4.1",
         "shift",
         "The same for all shifts and severities together.",
-        lambda evidence, on: reliability.plot(sources.histograms(evidence, on, shifted=True)),
+        lambda results, on: reliability.plot(sources.histograms(results, on, shifted=True)),
     ),
     Drawing(
         "risk-coverage",
-        "Error among the answers accepted",
+        "Error among the accepted predictions",
         "Sec. 4.1",
         "shift",
-        "Answers below a threshold of confidence are rejected: the error among the others, by how many those are. "
-        "A curve begins with the answers above 0.99, at a hundred thresholds.",
-        lambda evidence, on: risk_coverage.plot(sources.histograms(evidence, on)),
+        "Predictions below a threshold of confidence are rejected: the error among the others by their share, at a "
+        "hundred thresholds from 0.99 down.",
+        lambda results, on: risk_coverage.plot(sources.histograms(results, on)),
     ),
     Drawing(
         "ignorance",
         "The calibration curve of complete ignorance",
         "Fig. 9, App. A",
         "appendix",
-        "The calibration of a product of uniform numbers: exact, the paper's approximation, and a sum of powers that "
-        "was fitted to the exact curve.",
-        lambda evidence, on: appendix.plot(sources.curves(evidence, on)),
+        "The calibration of a product of uniform numbers: exact, the paper's approximation, and a sum of powers "
+        "fitted to the exact curve.",
+        lambda results, on: appendix.plot(sources.curves(results, on)),
     ),
     Drawing(
         "stability",
-        "The paper's fit by its settings",
+        "The paper's fit by its hyper-parameters",
         "Fig. 10, App. B",
         "stability",
         "Above by the number of terms M, below by the number of points n_b, the other as in the paper: means over "
-        "seeds, the band from the least to the greatest. The optimal fit has neither setting.",
-        lambda evidence, on: stability.plot(sources.rows(evidence, on, "stability", stability.METRICS)),
+        "seeds, the band from the least to the greatest value. The optimal fit has neither.",
+        lambda results, on: stability.plot(sources.rows(results, on, "stability", stability.METRICS)),
     ),
 )

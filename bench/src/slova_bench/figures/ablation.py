@@ -1,4 +1,4 @@
-"""What each step adds (Fig. 8): a box a method over all shifts and severities, the clean test set among them."""
+"""The effect of each step (Fig. 8): one box per method over the clean test set and all shifts and severities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["plot"]
 
 @styled
 def plot(rows: Sequence[Row]) -> Figure:
-    """A panel a metric, side by side."""
+    """One panel per metric, side by side."""
     methods = by_method(rows)
     figure, axes = canvas(1, len(METRICS), (9.6, 3.4))
     for axis, metric in zip(axes[0], METRICS, strict=True):

@@ -21,7 +21,7 @@ POINTS = 301
 
 @styled
 def plot() -> Figure:
-    """Needs nothing but the two formulas."""
+    """Drawn from the two formulas, without rows."""
     figure, axes = canvas(1, 2, (8.6, 4.0), sharey=True)
     p = np.linspace(1e-6, 1 - 1e-6, POINTS)
     pairs = np.stack(np.meshgrid(p, p), axis=-1)
@@ -40,7 +40,7 @@ def plot() -> Figure:
 
 
 def _confidence(head: Callable[[Array], Array], p: Array) -> Array:
-    """Of probabilities (..., 2) the larger of the two read-outs."""
+    """The larger of the two readouts of probabilities (..., 2)."""
     return np.asarray(np.exp(head(np.log(p) - np.log1p(-p))).max(axis=-1))
 
 

@@ -14,14 +14,14 @@ from slova_bench.figures.style import canvas, styled
 
 __all__ = ["plot"]
 
-STEP = 0.26  # inches of height for a line of names
-PAD = 0.3  # ranks beyond the best and the worst that can be
+STEP = 0.26  # height of a line of names in inches
+PAD = 0.3  # ranks beyond the best and the worst possible one
 BAND = "#fbe3d0"
 
 
 @styled
 def plot(verdict: Verdict) -> Figure:
-    """The best method is on the left; filled dots cannot be told from the control's."""
+    """The best method is on the left. Filled dots cannot be distinguished from the control."""
     ranks = verdict.distance.mean_ranks
     names, lines = list(ranks), (len(ranks) + 1) // 2
     figure, axes = canvas(1, 1, (8.6, STEP * (lines + 1) + 0.9))

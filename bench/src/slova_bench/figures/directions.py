@@ -1,4 +1,4 @@
-"""Confidence on the way from test images into random directions (Fig. 4): its mean and spread by distance."""
+"""Confidence along random directions from test images (Fig. 4): mean and standard deviation by distance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METRICS = ("mmc", "confidence_std")
 
 @styled
 def plot(rows: Sequence[Row]) -> Figure:
-    """A panel a method; the distance alpha is logarithmic, and begins at 0. The band is cut off at 0 and 1."""
+    """One panel per method. The distance alpha is logarithmic and starts at 0; the band is clipped to [0, 1]."""
     methods = by_method(rows)
     figure, axes = canvas(1, len(methods), (2.4 * len(methods), 2.8), sharey=True)
     for axis, (look, own) in zip(axes[0], methods, strict=True):

@@ -1,4 +1,4 @@
-"""The group-by of all figures: rows and histograms by method, in the order of every legend; means over seeds."""
+"""Rows and histograms of the figures by method, in the order of every legend; means over seeds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ T = TypeVar("T", Row, Plane, Histogram)
 
 
 class Counts(NamedTuple):
-    """Histograms added up: for each of a hundred bins of confidence the answers, the right ones, and the sum of their
-    confidence. `times` is how often each image was asked about."""
+    """Added histograms: per bin of confidence the predictions, the hits, and the sum of the confidence. `times` is the
+    number of predictions per image."""
 
     answers: NDArray[np.float64]
     hits: NDArray[np.float64]
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 
 
 def by_method(found: Iterable[T]) -> list[tuple[Look, list[T]]]:
-    """What there is of each method and variant, with how it is drawn."""
+    """Group by method and variant, with the appearance of each."""
     groups: dict[tuple[str, str], list[T]] = {}
     for one in found:
         owner = one.cell if isinstance(one, Histogram) else one
@@ -41,7 +41,7 @@ def by_method(found: Iterable[T]) -> list[tuple[Look, list[T]]]:
 
 
 def over_seeds(rows: Iterable[Row], metric: str) -> dict[tuple[str, str, float], float]:
-    """One method's mean over seeds for each set, shift and level."""
+    """The mean over seeds of one method, per set, shift and level."""
     cells: dict[tuple[str, str, float], list[float]] = {}
     for row in rows:
         if row.metric == metric:
@@ -50,7 +50,7 @@ def over_seeds(rows: Iterable[Row], metric: str) -> dict[tuple[str, str, float],
 
 
 def at_levels(rows: Iterable[Row], metric: str) -> dict[float, list[float]]:
-    """One method's values at each level, in order of the levels: one of each set and shift, the mean over seeds."""
+    """The values of one method by level: one per set and shift, the mean over seeds."""
     levels: dict[float, list[float]] = {}
     for (_, _, level), value in over_seeds(rows, metric).items():
         levels.setdefault(level, []).append(value)
@@ -58,7 +58,7 @@ def at_levels(rows: Iterable[Row], metric: str) -> dict[float, list[float]]:
 
 
 def summed(histograms: Sequence[Histogram]) -> Counts:
-    """Those of several seeds or shifts as one."""
+    """Add the histograms of several seeds or shifts."""
     parts = [np.array([one.count, one.hits, one.total], dtype=np.float64) for one in histograms]
     answers, hits, total = np.sum(parts, axis=0)
     return Counts(answers, hits, total, len(histograms))

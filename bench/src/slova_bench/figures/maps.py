@@ -1,4 +1,4 @@
-"""Calibration maps over the moving averages they were fitted to (Sec. 3.6): a row a method, linear on the left and
+"""Calibrators and the moving averages they were fitted to (Sec. 3.6): one row per method, linear on the left and
 logarithmic on the right, where a power is a straight line."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ METRICS = OBSERVED, CALIBRATED = ("observed", "calibrated")
 
 @styled
 def plot(rows: Sequence[Row]) -> Figure:
-    """Averages and map of the first seed, and pale the maps of the others. Windows without a hit are below the
-    logarithmic axis."""
+    """Averages and calibrator of the first seed, and the calibrators of the others in a light colour. Windows without a
+    hit are not visible on the logarithmic axis."""
     methods = by_method(rows)
     figure, axes = canvas(len(methods), 2, (8.6, 3.4 * len(methods) + 0.3))
     for (left, right), (look, own) in zip(axes, methods, strict=True):
@@ -39,14 +39,14 @@ def _map(axis: Axes, look: Look, rows: Sequence[Row]) -> None:
     diagonal = sorted({row.level for row in rows})
     axis.plot(diagonal, diagonal, color="#777777", linewidth=0.9, linestyle=":", label="no calibration")
     for seed in others:
-        name = "fitted maps of other seeds" if seed == others[0] else None
+        name = "calibrators of other seeds" if seed == others[0] else None
         axis.plot(*_points(rows, seed, CALIBRATED), color=look.colour, linewidth=0.9, alpha=0.45, label=name)
     axis.plot(*_points(rows, first, OBSERVED), ".", color="black", markersize=4, alpha=0.6, label="moving averages")
-    axis.plot(*_points(rows, first, CALIBRATED), color=look.colour, label="fitted map")
+    axis.plot(*_points(rows, first, CALIBRATED), color=look.colour, label="fitted calibrator")
 
 
 def _zoom(axis: Axes, rows: Sequence[Row]) -> None:
-    """Logarithmic as far down as there are windows with a hit, and half of that again."""
+    """Logarithmic axes down to half of the least window with a hit."""
     averages = zip(*_points(rows, min(row.seed for row in rows), OBSERVED), strict=True)
     hit = [(p, share) for p, share in averages if p * share > 0] or [(0.02, 0.02)]
     left, low = (min(values) / 2 for values in zip(*hit, strict=True))

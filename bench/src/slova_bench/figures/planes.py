@@ -1,4 +1,4 @@
-"""Confidence on planes through three test images (Fig. 2), the first of them in the middle: a panel a method."""
+"""Confidence on planes through three test images (Fig. 2), the first of them in the middle: one panel per method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["plot"]
 
 @styled
 def plot(planes: Sequence[Plane]) -> Figure:
-    """The mean over seeds, in the same colours everywhere."""
+    """The mean over seeds, with a common colour scale."""
     methods = by_method(planes)
     figure, axes = canvas(1, len(methods), (3.4 * len(methods) + 0.8, 3.5), sharey=True)
     for axis, (look, own) in zip(axes[0], methods, strict=True):

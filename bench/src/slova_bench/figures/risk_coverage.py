@@ -1,4 +1,4 @@
-"""Risk-coverage curves: the error among the answers above a threshold of confidence, by how many those are."""
+"""Risk-coverage curves: the error among predictions above a threshold of confidence, by their share."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ def curve(counts: Counts) -> tuple[Floats, Floats]:
 def _panel(axis: Axes, histograms: Sequence[Histogram]) -> None:
     for look, own in by_method(histograms):
         axis.plot(*curve(summed(own)), **line(look))
-    axis.set(xlabel="coverage: share of answers accepted", xlim=(0, 1.01), ylim=(0, None))
+    axis.set(xlabel="coverage: share of predictions accepted", xlim=(0, 1.01), ylim=(0, None))

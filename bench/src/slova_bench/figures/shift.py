@@ -1,4 +1,4 @@
-"""Accuracy, ECE, NLL and Brier score by the severity of a shift (Fig. 5): a box a method over the kinds of shift."""
+"""Accuracy, ECE, NLL and Brier score by the severity of a shift (Fig. 5): one box per method over kinds of shift."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from slova_bench.results import Row
 __all__ = ["METRICS", "box", "plot"]
 
 METRICS = ("accuracy", "ece", "nll", "brier")
-GROUP = 0.84  # of the distance between two severities, for all boxes of one
+GROUP = 0.84  # width of all boxes of a severity, as a share of the distance between severities
 
 
 @styled
 def plot(rows: Sequence[Row]) -> Figure:
-    """A panel a metric; severity 0 is the clean test set, a single value for each method."""
+    """One panel per metric. Severity 0 is the clean test set, a single value per method."""
     methods = by_method(rows)
     figure, axes = canvas(len(METRICS), 1, (9.6, 10.4), sharex=True)
     step = GROUP / len(methods)
@@ -40,13 +40,13 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def box(axis: Axes, samples: Sequence[Sequence[float]], places: Sequence[float], width: float, look: Look) -> None:
-    """Boxes of one method: quartiles, with whiskers from the least to the greatest; of a single value a line.
+    """Boxes of one method: quartiles, with whiskers from the least to the greatest value; a line for a single value.
 
-    By hand, because matplotlib's own imports pyplot, and with it a window system.
+    Not matplotlib's own, which imports pyplot.
     """
     low, first, median, third, high = np.transpose([np.percentile(sample, (0, 25, 50, 75, 100)) for sample in samples])
     left, right = np.subtract(places, width / 2), np.add(places, width / 2)
-    axis.use_sticky_edges = False  # the upper edge of a bar is no place to end an axis
+    axis.use_sticky_edges = False  # an axis must not end at the upper edge of a bar
     several = np.array([len(sample) > 1 for sample in samples])
     axis.vlines(places, low, high, color=look.colour, linewidth=0.8, zorder=1)
     axis.bar(places, third - first, width, first, linewidth=0.8, **fill(look))

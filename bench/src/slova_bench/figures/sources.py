@@ -1,4 +1,4 @@
-"""What each figure takes from the results, or an error that says what to run."""
+"""The rows of each figure, or an error that states the command to run."""
 
 from __future__ import annotations
 
@@ -11,77 +11,77 @@ from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
 from slova_bench.tables.ranks import ood_comparison, shift_comparison
 
-__all__ = ["curves", "foreign_verdict", "histograms", "new_rows", "planes", "rows", "shift_verdict", "usual_rows"]
+__all__ = ["curves", "histograms", "new_rows", "ood_verdict", "planes", "rows", "shift_verdict", "usual_rows"]
 
-BESIDE = ("temperature", "ensemble", "slova")  # what a new method has to be better than
+BESIDE = ("temperature", "ensemble", "slova")  # the methods that new ones are compared with
 
 
-def rows(evidence: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
-    """Those with these metrics, each of which must be there; of the shifts those of the paper."""
-    found = [row for row in evidence.rows(experiment, on) if row.metric in metrics and _is_paper(row.shift)]
+def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
+    """The rows with these metrics, all of which must be present, under the shifts of the paper."""
+    every = results.rows(experiment, on)
+    shifts = {"", *labels.paper_shifts(row.shift for row in every)}
+    found = [row for row in every if row.metric in metrics and row.shift in shifts]
     lacking = [metric for metric in metrics if metric not in {row.metric for row in found}]
     if lacking:
         raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
     return found
 
 
-def usual_rows(evidence: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
-    """Under shift, without the methods past the paper, which have a figure of their own."""
-    found = rows(evidence, on, "shift", metrics)
+def usual_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
+    """Rows under shift, without the methods beyond the paper, which have a figure of their own."""
+    found = rows(results, on, "shift", metrics)
     return [row for row in found if row.method not in labels.BEYOND] or found
 
 
-def new_rows(evidence: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
-    """Under shift, the methods past the paper and their rivals."""
-    found = rows(evidence, on, "shift", metrics)
+def new_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
+    """Rows under shift of the methods beyond the paper and their baselines."""
+    found = rows(results, on, "shift", metrics)
     if not any(row.method in labels.BEYOND for row in found):
-        raise _missing("rows of methods past the paper, such as slova_distance,", "shift", on)
+        raise _missing("rows of methods beyond the paper, such as slova_distance,", "shift", on)
     return [row for row in found if row.method in (*labels.BEYOND, *BESIDE)]
 
 
-def curves(evidence: ResultsFolder, on: str) -> list[Row]:
-    """Of the appendix, which asks no network, so that those made for one data set are those of another."""
-    sets = evidence.sets("appendix")
-    return rows(evidence, on if on in sets or not sets else sets[0], "appendix", ("calibrated",))
+def curves(results: ResultsFolder, on: str) -> list[Row]:
+    """Rows of the appendix. It involves no network, so the rows of any data set will do."""
+    sets = results.sets("appendix")
+    return rows(results, on if on in sets or not sets else sets[0], "appendix", ("calibrated",))
 
 
-def histograms(evidence: ResultsFolder, on: str, *, shifted: bool | None = None) -> list[Histogram]:
-    """Of the experiment `shift`: those of shifted sets, or of the clean one, or both."""
-    found = [one for one in evidence.histograms("shift", on) if _is_paper(one.cell.shift)]
-    wanted = [one for one in found if shifted is None or bool(one.cell.shift) is shifted]
-    if not wanted:
+def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> list[Histogram]:
+    """Histograms of the experiment `shift`: of shifted sets, of the clean one, or of both."""
+    every = results.histograms("shift", on)
+    shifts = {"", *labels.paper_shifts(one.cell.shift for one in every)}
+    found = [one for one in every if one.cell.shift in shifts]
+    found = [one for one in found if shifted is None or bool(one.cell.shift) is shifted]
+    if not found:
         raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
-    return wanted
+    return found
 
 
-def planes(evidence: ResultsFolder, on: str) -> list[Plane]:
-    found = evidence.planes(on)
+def planes(results: ResultsFolder, on: str) -> list[Plane]:
+    found = results.planes(on)
     if not found:
         raise _missing("pictures", "plane", on)
     return found
 
 
-def shift_verdict(evidence: ResultsFolder, on: str) -> Verdict:
-    """That of the table of ranks: the paper's methods on the paper's shifts."""
-    return _pooled(shift_comparison, evidence.rows("shift", on), evidence, on)
+def shift_verdict(results: ResultsFolder, on: str) -> Verdict:
+    """The verdict of the table of ranks: the methods of the paper on the shifts of the paper."""
+    return _pooled(shift_comparison, results.rows("shift", on), results, on)
 
 
-def foreign_verdict(evidence: ResultsFolder, on: str) -> Verdict:
-    """That of the table of ranks, over all pairs of a training set and a foreign one; `on` is what is missing where
-    there are none."""
-    sets = evidence.sets("ood") or (on or "cifar10",)
-    return _pooled(ood_comparison, [row for on in sets for row in evidence.rows("ood", on)], evidence, sets[0])
+def ood_verdict(results: ResultsFolder, on: str) -> Verdict:
+    """The verdict of the table of ranks, over all pairs of a training set and an OOD set. Without rows, the error
+    names `on`."""
+    sets = results.sets("ood") or (on or "cifar10",)
+    return _pooled(ood_comparison, [row for on in sets for row in results.rows("ood", on)], results, sets[0])
 
 
-def _pooled(compared: Callable[..., Comparison], found: list[Row], evidence: ResultsFolder, on: str) -> Verdict:
+def _pooled(compared: Callable[..., Comparison], found: list[Row], results: ResultsFolder, on: str) -> Verdict:
     try:
-        return compared(found, evidence.paper).pooled
+        return compared(found, results.paper).pooled
     except MissingRowsError as error:
         raise _missing("rows to compare", found[0].experiment, on, f" ({error})") from None
-
-
-def _is_paper(shift: str) -> bool:
-    return shift not in labels.OTHER_SHIFTS
 
 
 def _missing(what: str, experiment: str, on: str, why: str = "") -> MissingRowsError:

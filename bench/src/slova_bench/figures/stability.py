@@ -19,7 +19,7 @@ VARIES = {"M": "M, terms", "n_b": "n_b, points"}
 
 @styled
 def plot(rows: Sequence[Row]) -> Figure:
-    """Means over seeds, with all seeds between the edges of the band."""
+    """Means over seeds; the band spans all seeds."""
     figure, axes = canvas(len(VARIES), len(METRICS), (9.0, 5.0), sharey="col")
     for row, (name, label) in zip(axes, VARIES.items(), strict=True):
         for axis, metric in zip(row, METRICS, strict=True):

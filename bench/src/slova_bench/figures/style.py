@@ -1,6 +1,6 @@
-"""One look for every figure, whatever the reader's own settings: sizes, lines, axes, and how figures become files.
+"""The style of all figures, independent of matplotlib's configuration: sizes, lines, axes, and saving.
 
-Text is drawn as it is: a dollar sign in a method's name is no formula, so powers of ten are written by hand.
+Text is not parsed as formulas (a method name may hold a dollar sign), so powers of ten are written as text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from slova_bench.labels import Look
 
 __all__ = ["CONFIDENCE", "canvas", "fill", "keys", "line", "logarithmic", "power", "save", "styled", "wrapped"]
 
-CONFIDENCE = "cividis"  # the colours of a confidence, the same to those who see few
+CONFIDENCE = "cividis"  # colour map of confidence, readable with colour vision deficiency
 STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -50,15 +50,15 @@ STYLE = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
-NAMELESS = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}  # no day and no version in a file
-HANDLE, GAP = 2.4, 1.4  # of a legend: its samples, and between its columns, in letters
+NAMELESS = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}  # no date and no version in a file
+HANDLE, GAP = 2.4, 1.4  # legend: width of samples and between columns, in font sizes
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 P = ParamSpec("P")
 
 
 def styled(plot: Callable[P, Figure]) -> Callable[P, Figure]:
-    """The function with this style around it."""
+    """Apply the style to a plot function."""
 
     @wraps(plot)
     def drawn(*args: P.args, **options: P.kwargs) -> Figure:
@@ -75,7 +75,7 @@ def canvas(rows: int, columns: int, size: tuple[float, float], **shared: Any) ->
 
 
 def save(figure: Figure, stem: str | Path, *, kinds: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """STEM.svg and STEM.png; the same figure gives the same bytes."""
+    """Save STEM.svg and STEM.png. The same figure gives the same bytes."""
     paths = [Path(f"{stem}.{kind}") for kind in kinds]
     with style.context(["default", STYLE]):
         _settle(figure)
@@ -85,7 +85,7 @@ def save(figure: Figure, stem: str | Path, *, kinds: Sequence[str] = ("svg", "pn
 
 
 def _settle(figure: Figure) -> None:
-    """Lay it out, once: every further layout begins where the last one ended, and differs in the last digits."""
+    """Run the layout once: repeated layouts differ in the last digits."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
@@ -93,12 +93,12 @@ def _settle(figure: Figure) -> None:
 
 
 def line(look: Look) -> dict[str, Any]:
-    """A method's line: its colour, and its dashes for those who see none."""
+    """The line of a method: colour and dashes."""
     return {"color": look.colour, "linestyle": (0, look.dash) if look.dash else "-", "label": look.name}
 
 
 def fill(look: Look) -> dict[str, Any]:
-    """A method's area: full, or where a line would be dashed, pale and hatched."""
+    """The area of a method: solid, or light and hatched where its line is dashed."""
     if not look.dash:
         return {"facecolor": look.colour, "edgecolor": look.colour}
     pale = tuple(1 - 0.3 * (1 - part) for part in to_rgb(look.colour))
@@ -107,17 +107,17 @@ def fill(look: Look) -> dict[str, Any]:
 
 
 def keys(figure: Figure, handles: Iterable[Artist], columns: int) -> None:
-    """One legend for all panels, below them, in as many columns as fit, and no more than these."""
+    """One legend below all panels, with at most this number of columns."""
     handles = list(handles)
     names = [str(handle.get_label()) for handle in handles]
-    room = 72 * figure.get_figwidth()  # in points, like the letters
+    room = 72 * figure.get_figwidth()  # in points
     fitting = [count for count in range(1, columns + 1) if _width(names, count) < room]
     shape = {"ncols": max(fitting, default=1), "handlelength": HANDLE, "columnspacing": GAP}
     figure.legend(handles=handles, loc="outside lower center", **shape)
 
 
 def _width(names: Sequence[str], columns: int) -> float:
-    """Of a legend in so many columns, in points; matplotlib fills them one by one."""
+    """The width in points of a legend with this number of columns."""
     size = float(str(STYLE["legend.fontsize"]))
     parts = [column for column in np.array_split(np.array(names, dtype=object), columns) if len(column)]
     letters = sum(max(TextPath((0, 0), name, size=size).get_extents().width for name in part) for part in parts)
@@ -125,7 +125,7 @@ def _width(names: Sequence[str], columns: int) -> float:
 
 
 def wrapped(axis: Axes, name: str, letters: int) -> None:
-    """The name above a panel, in as many lines as it takes."""
+    """Set the title of a panel, wrapped to this width."""
     axis.set_title(textwrap.fill(name, letters))
 
 
@@ -137,7 +137,7 @@ def power(value: float, _: object = None) -> str:
 
 
 def logarithmic(axis: Axis) -> None:
-    """Ticks at powers of ten; where there are few of those, between them as well."""
+    """Ticks at powers of ten, and between them on a short axis."""
     low, high = sorted(axis.get_view_interval())
     wide = high / low > 100
     axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))

@@ -1,5 +1,5 @@
-"""The methods of the comparison, one file each. A file in this folder with a METHOD in it is a method, and nothing else
-needs to know. So is such a file elsewhere, when it is named: `methods((Path("mine.py"),))`."""
+"""The methods of the comparison, one file each. Every Method in a module of this package is found; further files are
+plug-ins: `methods((Path("mine.py"),))`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["find", "methods"]
 
 @cache
 def methods(plugins: tuple[Path, ...] = ()) -> dict[str, Method]:
-    """Every method by name, in the order of the file names; those of other files come last."""
+    """Every method by name, in the order of file names; those of plug-ins come last."""
     found: dict[str, Method] = {}
     for file in pkgutil.iter_modules(__path__):
         found |= _methods_in(importlib.import_module(f"{__name__}.{file.name}"))
@@ -33,9 +33,9 @@ def methods(plugins: tuple[Path, ...] = ()) -> dict[str, Method]:
         for method in new.values():
             _check(method, path)
         if not new:
-            raise ValueError(f"{path} holds no method: it wants a METHOD = replace(softmax.METHOD, name=...)")
+            raise ValueError(f"{path} must define a METHOD = replace(softmax.METHOD, name=...)")
         if new.keys() & found.keys():
-            raise ValueError(f"{path}: there is a method called {', '.join(new.keys() & found.keys())} already")
+            raise ValueError(f"{path}: method {', '.join(new.keys() & found.keys())} exists already")
         found |= new
     return found
 
@@ -46,12 +46,12 @@ def _methods_in(module: ModuleType) -> dict[str, Method]:
 
 
 def _check(method: Method, path: Path) -> None:
-    """Names stand in lists and in rows; a family brings the recipe, where the method has none of its own."""
-    from slova_bench.dataset_recipes import SETTINGS
+    """Check the name, and the family of a method without a recipe of its own."""
+    from slova_bench.dataset_recipes import DATASET_RECIPES
 
-    families = list(dict.fromkeys(family for one in SETTINGS.values() for family in one.recipes))
+    families = list(dict.fromkeys(family for one in DATASET_RECIPES.values() for family in one.recipes))
     if not re.fullmatch(r"[^\s,]+", method.name):
-        raise ValueError(f"{path}: a method cannot be called {method.name!r}: a name has no spaces and no commas")
+        raise ValueError(f"{path}: the name of a method must have no spaces and no commas, got {method.name!r}")
     if method.recipe is None and method.family not in families:
         raise ValueError(
             f"{path}: {method.name} is of no known family, {method.family!r}; there are {', '.join(families)}"
@@ -59,7 +59,7 @@ def _check(method: Method, path: Path) -> None:
 
 
 def _opened(path: Path) -> ModuleType:
-    """The file as a module whose name has its content in it, so that weights are those of these very lines."""
+    """The file as a module whose name includes a hash of its content, so that weights depend on its code."""
     name = f"{path.stem}_{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -68,15 +68,15 @@ def _opened(path: Path) -> ModuleType:
     setattr(module, CONTENT, name)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's lines do
+    except Exception as error:  # any error of the plug-in
         raise ValueError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
 def find(names: list[str] | tuple[str, ...], plugins: tuple[Path, ...] = ()) -> list[Method]:
-    """The methods of these names, or an error that lists those there are."""
+    """The methods of these names. Raises ValueError, with a list of all methods, for an unknown one."""
     known = methods(plugins)
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"no method is called {', '.join(unknown)}; there are {', '.join(known)}")
+        raise ValueError(f"unknown method {', '.join(unknown)}; the methods are {', '.join(known)}")
     return [known[name] for name in names]

@@ -1,7 +1,7 @@
-"""ACET (Hein et al. 2019): CEDA whose noise is first moved, by up to 0.3 a pixel, to where confidence is highest.
+"""ACET (Hein et al. 2019): CEDA whose noise is first moved, by up to 0.3 per pixel, to where the confidence is highest.
 
-An attack costs as much as its 40 steps, so only a quarter as many noise images as clean ones are attacked and trained
-on; they weigh as much together as all of CEDA's.
+The attack of 40 steps is expensive, so only a quarter as many noise images as clean ones are used; their total weight
+is that of CEDA.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ EPSILON, STEPS, SHARE = 0.3, 40, 0.25
 
 def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
     """Signed gradient ascent on the confidence from a random start, batch norm in inference mode; the best image of
-    each row is kept, be it the noise itself."""
+    each row, possibly the noise itself, is kept."""
     start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
-    with _still(network):
+    with _frozen(network):
         images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
         for _ in range(steps + 1):
             images = images.detach().requires_grad_()
@@ -39,8 +39,8 @@ def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
 
 
 @contextmanager
-def _still(network: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and fixed weights: a compiled network would compute their gradients with those of the images."""
+def _frozen(network: nn.Module) -> Iterator[None]:
+    """Evaluation mode with fixed weights, so that a compiled network computes gradients of the images only."""
     learned = [weight for weight in network.parameters() if weight.requires_grad]
     network.requires_grad_(False)
     try:

@@ -1,4 +1,4 @@
-"""CEDA (Hein et al. 2019): softmax, pushed towards low confidence on as many noise images as there are clean ones."""
+"""CEDA (Hein et al. 2019): softmax trained for low confidence on as many noise images as clean ones."""
 
 from dataclasses import replace
 
@@ -12,12 +12,12 @@ from slova_bench.stable import stable
 
 
 def confidence(logits: Tensor) -> Tensor:
-    """log of the largest probability, a row."""
+    """The logarithm of the largest probability per row."""
     return functional.log_softmax(logits.float(), dim=-1).max(dim=-1).values
 
 
 def together(network: nn.Module, images: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
-    """Cross-entropy of the images and confidence in the noise, which pass through batch norm in one batch."""
+    """Cross-entropy of the images and confidence on the noise, in one batch."""
     seen, unseen = network(torch.cat([images, noise])).float().split([len(images), len(noise)])
     return (functional.cross_entropy(seen, labels) + confidence(unseen).mean()) / 2
 

@@ -1,6 +1,6 @@
 """Monte-Carlo dropout before every convolution but the first, and before the classifier (Gal & Ghahramani 2016).
 
-The rate is Ovadia et al.'s for CIFAR-10; 8 passes are averaged, in a number their code does not record.
+The rate is Ovadia et al.'s for CIFAR-10; 8 passes are averaged; their code does not record the number.
 """
 
 from dataclasses import replace

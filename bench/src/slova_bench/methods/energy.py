@@ -1,4 +1,4 @@
-"""The energy score (Liu et al. 2020): logsumexp of the logits, of the softmax network."""
+"""The energy score (Liu et al. 2020): logsumexp of the logits of the softmax network."""
 
 from dataclasses import replace
 

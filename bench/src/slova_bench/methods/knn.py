@@ -14,7 +14,7 @@ NEIGHBOUR, ROWS = 50, 2048
 
 
 def unit(features: Array) -> Array:
-    return features / np.maximum(np.linalg.norm(features, axis=-1, keepdims=True), 1e-12)  # a row of zeros stays one
+    return features / np.maximum(np.linalg.norm(features, axis=-1, keepdims=True), 1e-12)  # a row of zeros stays zero
 
 
 @stable("knn_detector")

@@ -17,7 +17,7 @@ def detect(training: Outputs, labels: Array) -> Detector:
     means = np.stack([features[labels == label].mean(axis=0) for label in np.unique(labels)])
     within = features - means[np.searchsorted(np.unique(labels), labels)]
     variances, directions = np.linalg.eigh(within.T @ within / len(within))
-    used = variances > 1e-10 * variances.max()  # dead features have no variance and no say
+    used = variances > 1e-10 * variances.max()  # features without variance are ignored
     whitener = directions[:, used] / np.sqrt(variances[used])
 
     def closeness(outputs: Outputs) -> Array:

@@ -1,5 +1,5 @@
 """One-vs-all with distance-based logits, in the SLOVA paper's variant: f_k = -sqrt(||x - w_k||) on the features; the
-loss is on sigmoid(f), the probability is 2 sigmoid(f), and what was reported is its SLOVA read-out, renormalised and
+loss is on sigmoid(f), the probability is 2 sigmoid(f), and the reported readout is that of SLOVA, renormalised and
 not calibrated."""
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
 def doubled(logits: Array) -> Array:
     """The logits of 2 sigmoid(f), for f < 0: 2 sigmoid(f) / (1 - 2 sigmoid(f)) = 2 / (e^-f - 1)."""
     logits, ops = floating(logits, "logits")
-    distance = ops.clip(-logits, 1e-6, None)  # at no distance the odds are infinite
+    distance = ops.clip(-logits, 1e-6, None)  # at distance 0 the odds are infinite
     return ops.log(ops.full(logits, 2.0)) - distance - ops.log1mexp(-distance)
 
 

@@ -1,4 +1,4 @@
-"""ReAct (Sun et al. 2021): the classifier's input is clipped at the 90th percentile of what training images give."""
+"""ReAct (Sun et al. 2021): features are clipped at the 90th percentile of those of training images."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""The softmax network read as a one-vs-all one, without new training: a scale and an offset of its log-odds, then SLOVA
-and its exponential calibration, all fitted on validation data."""
+"""The softmax network as a one-vs-all network, without training: a scale and an offset of its log-odds, then SLOVA and
+exponential calibration, all fitted on validation data."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -14,7 +14,7 @@ from slova_bench.stable import stable
 
 @dataclass(frozen=True)
 class Retrofitted:
-    """log softmax -> log-odds -> affine map -> log P(this class and no other) -> exponential calibration."""
+    """log softmax -> log-odds -> affine calibration -> log P(this class and no other) -> exponential calibration."""
 
     before: AffineCalibration
     after: ExponentialCalibration

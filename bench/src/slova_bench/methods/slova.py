@@ -1,4 +1,4 @@
-"""SLOVA as in the paper: exponential calibration on the validation set and a tenth of uniform noise labelled NONE."""
+"""SLOVA as in the paper: exponential calibration on the validation set and 10 % uniform noise labelled NONE."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""SLOVA calibrated on the validation set alone, without noise in it."""
+"""SLOVA calibrated on the validation set without noise."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""SLOVA that knows how far an image is from the validation images: its one-vs-all network, whose logits say less the
-further away, by what validation images and degraded ones, none like a test shift, have taught. Rows sum to one."""
+"""SLOVA with distance-aware calibration: the logits of the one-vs-all network are scaled by the distance of an image to
+the validation data, fitted on validation images and degraded ones, none of them a test shift. Rows sum to one."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""SLOVA of five one-vs-all networks, each calibrated by distance: the mean of their log-probabilities, and a
-temperature fitted on validation data, because a mean is less sure than its members."""
+"""SLOVA of five one-vs-all networks, each with distance-aware calibration: the mean of their log-probabilities, and a
+temperature fitted on validation data, because a mean is less confident than its members."""
 
 from dataclasses import replace
 

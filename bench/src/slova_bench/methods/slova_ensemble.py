@@ -1,4 +1,4 @@
-"""SLOVA of five one-vs-all networks: their logits are averaged, then read out and calibrated as those of one."""
+"""SLOVA of five one-vs-all networks: readout and calibration of their mean logits."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from slova_bench.stable import stable
 
 
 def together(logits: Array) -> Array:
-    """The mean over members (S, N, K), in the place of each."""
+    """The mean over members (S, N, K), repeated for each."""
     return np.broadcast_to(logits.mean(0), logits.shape)
 
 

@@ -1,5 +1,5 @@
-"""SLOVA calibrated by distance, of the mean logits of an image and its mirror image: one network, asked twice. For
-photographs; a mirrored digit is no digit."""
+"""SLOVA with distance-aware calibration and flip test-time augmentation: the mean logits of an image and its horizontal
+flip. For photographs, not for digits."""
 
 from dataclasses import replace
 

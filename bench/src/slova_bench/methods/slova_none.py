@@ -1,5 +1,5 @@
-"""SLOVA whose network has seen what belongs to no class: a third of each batch is outliers made from its own images,
-labelled NONE. Calibrated on validation images alone."""
+"""SLOVA trained with NONE: a third of each batch is synthetic outliers, labelled NONE, made from its own images.
+Calibrated on validation images without noise."""
 
 from dataclasses import replace
 

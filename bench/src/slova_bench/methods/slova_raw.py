@@ -1,4 +1,4 @@
-"""The SLOVA read-out of the one-vs-all network, "this class and no other", not calibrated."""
+"""The SLOVA readout of the one-vs-all network, P(this class and no other), not calibrated."""
 
 from dataclasses import replace
 

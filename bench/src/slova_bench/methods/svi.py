@@ -21,7 +21,7 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
 
 @stable("svi_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    """The evidence bound of one training image: its cross-entropy, and its share of the KL."""
+    """The results bound per training image: its cross-entropy and its share of the KL divergence."""
     return softmax_loss(network, images, labels, rows) + kl_divergence(network) / rows
 
 

@@ -1,6 +1,6 @@
-"""ViM (Wang et al. 2022): the energy, less what of the features is outside the principal space of the training ones.
+"""ViM (Wang et al. 2022): the energy minus the norm of the features outside the principal space of training features.
 
-The origin is where all logits are zero, -pinv(W) b; the classifier W, b is read off training features and logits.
+The origin is where all logits are zero, -pinv(W) b; the classifier W, b is estimated from training features and logits.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A card for each network that is worth shipping, from rows and records alone: data, recipe, seeds, files, metrics."""
+"""Model cards of the published networks, from rows and records: data, recipe, seeds, files, metrics."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ NETWORKS = {
     "slova_none": ("slova_none_raw", "slova_none"),
 }
 DECIDES = ("network", "backbone", "loss", "recipe", "data")
-CLEAN, FOREIGN = ("accuracy", "ece", "nll", "brier", "mmc"), ("mmc", "auroc", "fpr95")
+CLEAN, OOD = ("accuracy", "ece", "nll", "brier", "mmc"), ("mmc", "auroc", "fpr95")
 
 
-def write_cards(evidence: ResultsFolder, folder: Path) -> list[Path]:
-    """Those that there are rows for: one file for each network of the list and each training set."""
+def write_cards(results: ResultsFolder, folder: Path) -> list[Path]:
+    """Write one card per network and training set that has rows."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for on in evidence.sets("ood"):
+    for on in results.sets("ood"):
         for network, readouts in NETWORKS.items():
-            if network in evidence.record("ood", on).get("methods", {}):
+            if network in results.record("ood", on).get("methods", {}):
                 written.append(folder / f"{network}-{on}.md")
-                written[-1].write_text(card(evidence, on, network, readouts), encoding="utf-8")
+                written[-1].write_text(card(results, on, network, readouts), encoding="utf-8")
     return written
 
 
-def card(evidence: ResultsFolder, on: str, network: str, readouts: Sequence[str]) -> str:
-    what = evidence.record("ood", on)["methods"][network]
-    rows = [*(evidence.rows("shift", on) if on in evidence.sets("shift") else []), *evidence.rows("ood", on)]
+def card(results: ResultsFolder, on: str, network: str, readouts: Sequence[str]) -> str:
+    what = results.record("ood", on)["methods"][network]
+    rows = [*(results.rows("shift", on) if on in results.sets("shift") else []), *results.rows("ood", on)]
     seeds = sorted({row.seed for row in rows if row.method == network})
     return "\n".join(
         [
             f"# {network}-{on}",
             "",
             f"{_short(what['backbone'])}, trained on {labels.set_name(on)} with `{_short(what['loss'])}`. "
-            f'`slova_bench.zoo.load("{network}-{on}")` gives the network of seed 0, with a number behind it another.',
+            f'`slova_bench.zoo.load("{network}-{on}")` loads the network of seed 0; append a seed for another.',
             "",
             f"- Recipe: {_recipe(what['recipe'])}",
             f"- Seeds: {', '.join(map(str, seeds))}; files: {', '.join(_file(what, seed) for seed in seeds)}",
-            "- Input: floats of [0, 1], (N, 3, 32, 32), not normalised; output: one logit a class.",
-            "- For research on confidence; the images show small objects of few kinds, and nothing was done about the "
-            "biases of the data.",
+            "- Input: floats of [0, 1], (N, 3, 32, 32), not normalised; output: one logit per class.",
+            "- For research on confidence. The images show small objects of few classes; biases of the data were not "
+            "addressed.",
             "",
             *_measured("On the clean test set, means over seeds ± standard error", rows, readouts, on, CLEAN),
-            *_measured("Means over foreign sets", rows, readouts, on, FOREIGN, foreign=True),
+            *_measured("Means over OOD sets", rows, readouts, on, OOD, ood=True),
         ]
     )
 
@@ -80,15 +80,15 @@ def _short(name: str) -> str:
 
 
 def _measured(
-    title: str, rows: Sequence[Row], readouts: Sequence[str], on: str, metrics: Sequence[str], *, foreign: bool = False
+    title: str, rows: Sequence[Row], readouts: Sequence[str], on: str, metrics: Sequence[str], *, ood: bool = False
 ) -> list[str]:
-    """A table of read-outs by metrics; nothing where there are no rows."""
-    inside = [row for row in rows if not row.shift and (row.test == f"{on}-test") != foreign]
+    """A table of readouts by metrics; empty without rows."""
+    inside = [row for row in rows if not row.shift and (row.test == f"{on}-test") != ood]
     found = {name: [_mean(inside, name, metric) for metric in metrics] for name in readouts}
     if not any(value for values in found.values() for value in values):
         return []
-    heads = [_head(metric, judged=foreign or metric != "mmc") for metric in metrics]
-    lines = [["Read-out", *heads], ["---"] * (len(heads) + 1)]
+    heads = [_head(metric, judged=ood or metric != "mmc") for metric in metrics]
+    lines = [["Readout", *heads], ["---"] * (len(heads) + 1)]
     lines += [[labels.look(name).name, *(value or "–" for value in values)] for name, values in found.items()]
     return [f"{title}:", "", *(f"| {' | '.join(line)} |" for line in lines), ""]
 

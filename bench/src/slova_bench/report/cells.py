@@ -1,4 +1,4 @@
-"""Rows of results as columns of means over seeds, small enough for a page."""
+"""Rows as columns of means over seeds, compact enough for a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIGITS = 5
 
 
 class Place(NamedTuple):
-    """Where a number belongs, but for its seed."""
+    """What identifies a number, apart from its seed."""
 
     series: Series
     test: str
@@ -26,12 +26,12 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, cell: Any) -> Place:
-        """That of a row, or of a histogram's cell."""
+        """The place of a row or of the cell of a histogram."""
         return cls(Series(cell.method, cell.variant), cell.test, cell.shift, float(cell.level))
 
 
 def columns(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any]:
-    """Places as columns and, for each metric, mean and standard error over seeds (None with one seed)."""
+    """Places as columns and, per metric, mean and standard error over seeds (None with one seed)."""
     found: dict[Place, dict[str, list[float]]] = {}
     for row in rows:
         found.setdefault(Place.of(row), {}).setdefault(row.metric, []).append(row.value)
@@ -44,7 +44,7 @@ def columns(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any]:
 
 
 def spots(places: Sequence[Place], index: Mapping[Series, int]) -> dict[str, Any]:
-    """The places column by column; tests and shifts by their number in a list."""
+    """Places as columns; tests and shifts by their index in a list."""
     tests = list(dict.fromkeys(place.test for place in places))
     shifts = list(dict.fromkeys(place.shift for place in places))
     return {
@@ -58,7 +58,7 @@ def spots(places: Sequence[Place], index: Mapping[Series, int]) -> dict[str, Any
 
 
 def places_of(histograms: Iterable[Histogram]) -> dict[Place, list[Histogram]]:
-    """The histograms of all seeds of a place together."""
+    """The histograms of all seeds by place."""
     found: dict[Place, list[Histogram]] = {}
     for histogram in histograms:
         found.setdefault(Place.of(histogram.cell), []).append(histogram)
@@ -66,7 +66,7 @@ def places_of(histograms: Iterable[Histogram]) -> dict[Place, list[Histogram]]:
 
 
 def _metrics(found: Mapping[Place, Mapping[str, object]]) -> list[str]:
-    """Those that there are, in the order of every table."""
+    """The metrics present, in the order of every table."""
     there = dict.fromkeys(metric for values in found.values() for metric in values)
     known = [name for name in labels.METRICS if name in there]
     return known + [name for name in there if name not in known]
@@ -89,7 +89,7 @@ def _error(values: Sequence[float]) -> float | None:
 
 
 def _short(value: float) -> float | None:
-    """Five digits; what is not a number, or endless, is none at all to JSON."""
+    """Five digits; NaN and infinity become None, as JSON requires."""
     if not math.isfinite(value):
         return None
     short = float(f"{value:.{DIGITS}g}")

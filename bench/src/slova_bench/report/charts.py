@@ -104,7 +104,7 @@ def _plane() -> Any:
 
 
 def _ranks() -> Any:
-    """Mean ranks; within the band a method cannot be told from the control."""
+    """Mean ranks; within the band a method cannot be distinguished from the control."""
     y = alt.Y("name:N", sort=alt.EncodingSortField("value")).title(None)
     x = alt.X("value:Q").title("mean rank, 1 is best").scale(zero=False, padding=8)
     band = chart("band").mark_rect(opacity=0.14, **SILENT).encode(x=x, x2="high:Q", color=COLOUR)

@@ -1,5 +1,4 @@
-"""The page of a folder of results: every experiment there is, on every training set, and how to get those that are
-missing."""
+"""The page of a results folder: every experiment on every training set, with the commands for missing ones."""
 
 from __future__ import annotations
 
@@ -8,13 +7,13 @@ from typing import Any
 
 from slova.report.page import Extension, Page
 from slova_bench import labels
-from slova_bench.claims import CLAIMS, Finding, Verdict, findings, tally
+from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims, verdict_counts
 from slova_bench.report.charts import charts
 from slova_bench.report.panels import CONFIDENT, KINDS, Source, panel, source
 from slova_bench.report.series import Series, listed
 from slova_bench.report.sheets import sheet
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.staleness import Freshness, State, freshness
+from slova_bench.staleness import Staleness, State, check_staleness
 from slova_bench.tables import TABLES, TableMaker, runs
 
 __all__ = ["comparison"]
@@ -23,16 +22,16 @@ SCRIPTS = ("cells.js", "kinds.js", "metric.js", "sections.js")
 FOOTER = "Made by slova bench report from files of results. Nothing on this page is loaded from elsewhere."
 
 
-def comparison(evidence: ResultsFolder) -> Page:
-    """Everything in the folder; MissingRowsError where there is nothing."""
-    if not evidence.names:
+def comparison(results: ResultsFolder) -> Page:
+    """The page of everything in the folder. Raises MissingRowsError for an empty folder."""
+    if not results.names:
         raise MissingRowsError(
-            f"there are no results in {evidence.folder}: run slova bench run shift --on digits, or name another folder"
+            f"there are no results in {results.folder}: run slova bench run shift --on digits, or name another folder"
         )
-    sources = _sources(evidence)
+    sources = _sources(results)
     series, shown = listed(one for found in sources for one in found.series)
     index = {one: place for place, one in enumerate(series)}
-    rows, fresh = [row for found in sources for row in found.rows], freshness(evidence)
+    rows, states = [row for found in sources for row in found.rows], check_staleness(results)
     data = {
         "series": shown,
         "metrics": {name: _metric(name) for name in dict.fromkeys(row.metric for row in rows)},
@@ -40,88 +39,88 @@ def comparison(evidence: ResultsFolder) -> Page:
             "tests": {test: labels.set_name(test) for test in dict.fromkeys(row.test for row in rows)},
             "shifts": {shift: labels.shift_name(shift) for shift in dict.fromkeys(row.shift for row in rows)},
         },
-        "sets": [{"on": on, "name": labels.set_name(on)} for on in _sets(evidence)],
-        "experiments": [[name, _title(name)] for name in _experiments(evidence)],
-        "panels": [_panel(found, index, fresh) | {"heading": _heading(evidence, found)} for found in sources],
-        "tables": list(_tables(evidence)),
+        "sets": [{"on": on, "name": labels.set_name(on)} for on in _sets(results)],
+        "experiments": [[name, _title(name)] for name in _experiments(results)],
+        "panels": [_panel(found, index, states) | {"heading": _heading(results, found)} for found in sources],
+        "tables": list(_tables(results)),
         "verdicts": list(Verdict),
-        "runs": sheet(runs.make(evidence, fresh)) | {"notes": runs.remarks(evidence, fresh)},
+        "runs": sheet(runs.make(results, states)) | {"notes": runs.remarks(results, states)},
     }
-    found = _with_rows(evidence)
-    lede = [_lede(sources), _tally([finding for _, finding in found])]
-    added = Extension("slova_bench.report", "comparison.html", SCRIPTS, {"findings": found}, charts())
+    found = _with_rows(results)
+    lede = [_lede(sources), _verdicts([judged for _, judged in found])]
+    added = Extension("slova_bench.report", "comparison.html", SCRIPTS, {"claims": found}, charts())
     return Page("SLOVA: the comparison", [part for part in lede if part], data, FOOTER, added)
 
 
-def _sources(evidence: ResultsFolder) -> list[Source]:
-    return [source(evidence, experiment, on) for on in _sets(evidence) for experiment in _experiments(evidence)]
+def _sources(results: ResultsFolder) -> list[Source]:
+    return [source(results, experiment, on) for on in _sets(results) for experiment in _experiments(results)]
 
 
-def _experiments(evidence: ResultsFolder) -> list[str]:
-    """Those that are known, and what else is in the folder."""
-    return list(dict.fromkeys((*KINDS, *(name.partition("-")[0] for name in evidence.names))))
+def _experiments(results: ResultsFolder) -> list[str]:
+    """The known experiments, and others in the folder."""
+    return list(dict.fromkeys((*KINDS, *(name.partition("-")[0] for name in results.names))))
 
 
-def _sets(evidence: ResultsFolder) -> list[str]:
+def _sets(results: ResultsFolder) -> list[str]:
     """Training sets; the one with most experiments comes first."""
-    names = dict.fromkeys(name.partition("-")[0] for name in evidence.names)
-    found = [on for name in names for on in evidence.sets(name)]
+    names = dict.fromkeys(name.partition("-")[0] for name in results.names)
+    found = [on for name in names for on in results.sets(name)]
     return sorted(set(found), key=lambda on: (-found.count(on), on))
 
 
-def _panel(found: Source, index: Mapping[Series, int], fresh: Mapping[str, Sequence[Freshness]]) -> dict[str, Any]:
+def _panel(found: Source, index: Mapping[Series, int], states: Mapping[str, Sequence[Staleness]]) -> dict[str, Any]:
     content = panel(found, index)
     return {
         **content,
         "own": f"{found.on}-test",
         "methods": sorted(index[one] for one in set(found.series)),
-        "notices": [*_stale(fresh.get(content["id"], ())), *_without_histograms(found)],
+        "notices": [*_stale(states.get(content["id"], ())), *_without_histograms(found)],
     }
 
 
-def _heading(evidence: ResultsFolder, found: Source) -> str:
-    return f"{_title(found.experiment)}: {labels.set_name(found.on)}{evidence.mark(found.experiment, found.on)}"
+def _heading(results: ResultsFolder, found: Source) -> str:
+    return f"{_title(found.experiment)}: {labels.set_name(found.on)}{results.mark(found.experiment, found.on)}"
 
 
-def _stale(fresh: Sequence[Freshness]) -> list[str]:
-    names = [one.method for one in fresh if one.state is State.STALE]
-    return [f"Stale: the code has changed since {', '.join(names)} were run; see what was run, below."] if names else []
+def _stale(states: Sequence[Staleness]) -> list[str]:
+    names = [one.method for one in states if one.state is State.STALE]
+    return [f"Stale: the code changed since {', '.join(names)} were run; see the list of runs below."] if names else []
 
 
 def _without_histograms(found: Source) -> list[str]:
-    """Why there is no slider, where there could be one."""
+    """The reason why reliability and the slider are missing."""
     if found.missing or found.histograms or found.experiment not in CONFIDENT:
         return []
     command = f"slova bench run {found.experiment} --on {found.on}"
-    return [f"These rows have no confidence histograms, which reliability and the slider need: run {command} anew."]
+    return [f"These rows have no confidence histograms, which reliability and the slider need: run {command} again."]
 
 
-def _tables(evidence: ResultsFolder) -> Iterable[dict[str, Any]]:
+def _tables(results: ResultsFolder) -> Iterable[dict[str, Any]]:
     for maker in TABLES:
-        for on in maker.sets(evidence):
-            mark = maker.mark(evidence, on)
-            for content in _sheets(maker, evidence, on):
+        for on in maker.sets(results):
+            mark = maker.mark(results, on)
+            for content in _sheets(maker, results, on):
                 yield content | {"title": content["title"] + mark, "experiment": maker.experiment, "on": on}
 
 
-def _sheets(maker: TableMaker, evidence: ResultsFolder, on: str) -> list[dict[str, Any]]:
-    """Those of one kind, or what to run for them."""
+def _sheets(maker: TableMaker, results: ResultsFolder, on: str) -> list[dict[str, Any]]:
+    """The tables of one kind, or the command to run for them."""
     try:
-        return [sheet(table) for table in maker.make(evidence, on)]
+        return [sheet(table) for table in maker.make(results, on)]
     except MissingRowsError as error:
         return [{"title": maker.title, "missing": str(error)}]
 
 
-def _with_rows(evidence: ResultsFolder) -> list[tuple[str, Finding]]:
-    """Findings with their experiments; claims that wait for rows are left to the sections that lack them."""
+def _with_rows(results: ResultsFolder) -> list[tuple[str, JudgedClaim]]:
+    """Judged claims with their experiments. Claims without rows are listed in the sections that lack the rows."""
     experiments = {claim.text: claim.experiment for claim in CLAIMS}
-    found = (finding for finding in findings(evidence) if finding.verdict is not Verdict.OPEN)
-    return [(experiments[finding.claim], finding) for finding in found]
+    found = (judged for judged in judged_claims(results) if judged.verdict is not Verdict.OPEN)
+    return [(experiments[judged.claim], judged) for judged in found]
 
 
-def _tally(found: Sequence[Finding]) -> str:
-    parts = [f"{count} {verdict}" for verdict, count in tally(found).items() if count]
-    return f"What the paper claims: {', '.join(parts)}." if parts else ""
+def _verdicts(found: Sequence[JudgedClaim]) -> str:
+    parts = [f"{count} {verdict}" for verdict, count in verdict_counts(found).items() if count]
+    return f"Claims of the paper: {', '.join(parts)}." if parts else ""
 
 
 def _metric(name: str) -> dict[str, Any]:
@@ -135,12 +134,12 @@ def _title(experiment: str) -> str:
 
 def _lede(sources: Sequence[Source]) -> str:
     rows = [row for found in sources for row in found.rows]
-    asked = [row for found in sources if found.experiment in CONFIDENT for row in found.rows] or rows
-    sets = {(row.train, row.test, row.shift, row.level) for row in asked}
-    methods = len({(row.method, row.variant) for row in asked})
+    evaluated = [row for found in sources if found.experiment in CONFIDENT for row in found.rows] or rows
+    sets = {(row.train, row.test, row.shift, row.level) for row in evaluated}
+    methods = len({(row.method, row.variant) for row in evaluated})
     seeds = {row.seed for row in rows}
     trained = ", ".join(dict.fromkeys(labels.set_name(found.on) for found in sources if found.rows))
     return (
-        f"{methods} methods trained on {trained}, asked about {len(sets):,} test sets with {len(seeds)} "
-        f"{'seed' if len(seeds) == 1 else 'seeds'}: {len(rows):,} numbers, all of them here."
+        f"{methods} methods trained on {trained}, evaluated on {len(sets):,} test sets with {len(seeds)} "
+        f"{'seed' if len(seeds) == 1 else 'seeds'}: {len(rows):,} numbers, all of them on this page."
     )

@@ -1,5 +1,5 @@
-"""What the page shows of one experiment on one training set: means, histograms, ranks and planes; where rows are
-missing, the sentence that says how to get them."""
+"""The data of one experiment on one training set for the page: means, histograms, ranks and planes, or the command to
+run where rows are missing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
 __all__ = ["CONFIDENT", "KINDS", "Kind", "Source", "panel", "source"]
 
 CONTROL = "slova"
-CONFIDENT = ("shift", "ood", "ablation")  # whose histograms are shown
+CONFIDENT = ("shift", "ood", "ablation")  # experiments with histograms
 
 
 class Kind(NamedTuple):
-    """How an experiment is shown: its chart, its title, what is compared, and the metrics that have ranks."""
+    """The presentation of an experiment: chart, title, description, and the metrics with ranks."""
 
     chart: str
     title: str
@@ -35,29 +35,29 @@ KINDS = {
     "shift": Kind(
         "severity",
         "Shifted data",
-        "Test images are corrupted in many ways, at five severities: how right and how honest is each method?",
+        "Test images under many corruptions at five severities: how accurate and how well calibrated is each method?",
         ("ece", "nll", "brier", "accuracy"),
     ),
     "ood": Kind(
         "sets",
         "Out-of-distribution data",
-        "Images of no known class: a good method is not confident there (low MMC) and tells them apart (high AUROC).",
+        "Images of no known class: a good method has low confidence (MMC) and separates them from test images (AUROC).",
         ("mmc", "auroc", "aupr", "fpr95"),
     ),
     "ablation": Kind(
         "severity",
         "Ablation",
-        "What each step adds: softmax, one-vs-all, its SLOVA read-out, and that calibrated.",
+        "The effect of each step: softmax, one-vs-all, its SLOVA readout, and the calibrated readout.",
     ),
     "stability": Kind(
         "variants",
         "Stability of the fit",
-        "How the calibration fit of the paper depends on its number of terms M and of points n_b; dotted: the optimum.",
+        "The calibration fit of the paper by its number of terms M and of points n_b; dotted: the optimum.",
     ),
     "directions": Kind(
         "distance",
         "Far away in random directions",
-        "Confidence along random directions away from test images, where the theorem says that it vanishes.",
+        "Confidence along random directions away from test images, where it vanishes by Theorem 3.1.",
     ),
     "plane": Kind(
         "plane",
@@ -66,20 +66,20 @@ KINDS = {
     ),
     "maps": Kind(
         "maps",
-        "Calibration maps",
-        "What calibration makes of each probability: the fitted map as a line, the hits it was fitted to as dots.",
+        "Calibrators",
+        "Calibrated by uncalibrated probability: the fitted calibrator as a line, the data it was fitted to as dots.",
     ),
     "appendix": Kind(
         "curve",
         "Complete ignorance",
-        "The calibration curve of a network that knows nothing: exact, the paper's approximation, and a sum of powers.",
+        "The calibration curve of an uninformative network: exact, the paper's approximation, and a sum of powers.",
     ),
 }
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a results folder holds of one experiment on one training set."""
+    """The contents of a results folder for one experiment and training set."""
 
     experiment: str
     on: str
@@ -90,22 +90,22 @@ class Source:
 
     @property
     def series(self) -> Iterable[Series]:
-        """Those that are drawn: with variants along the axis, it is the method."""
+        """The series that are drawn; where the variant is the axis, one per method."""
         varied = KINDS.get(self.experiment, KINDS["ood"]).chart == "variants"
         return dict.fromkeys(Series(row.method, row.preset if varied else row.variant) for row in self.rows)
 
 
-def source(evidence: ResultsFolder, experiment: str, on: str) -> Source:
+def source(results: ResultsFolder, experiment: str, on: str) -> Source:
     try:
-        rows = evidence.rows(experiment, on)
+        rows = results.rows(experiment, on)
     except MissingRowsError as error:
         return Source(experiment, on, [], [], [], str(error))
-    planes = evidence.planes(on) if experiment == "plane" else []
-    return Source(experiment, on, rows, evidence.histograms(experiment, on), planes)
+    planes = results.planes(on) if experiment == "plane" else []
+    return Source(experiment, on, rows, results.histograms(experiment, on), planes)
 
 
 def panel(found: Source, index: Mapping[Series, int]) -> dict[str, Any]:
-    """One experiment as the page wants it."""
+    """One experiment as data of the page."""
     kind = KINDS.get(found.experiment, Kind("sets", labels.title(found.experiment), ""))
     content = {
         "id": f"{found.experiment}-{found.on}",
@@ -134,7 +134,7 @@ def _numbers(found: Source, kind: Kind, index: Mapping[Series, int]) -> dict[str
 
 
 def _variants(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any]:
-    """The parameter as the axis: its name as a shift, its value as a level; without one, a line across."""
+    """The parameter as the axis: its name as shift, its value as level; without one, a horizontal line."""
     moved = (row._replace(parameter="", shift=row.parameter or "optimal", level=row.parameter_value) for row in rows)
     return columns(moved, index)
 
@@ -146,11 +146,11 @@ def _histograms(histograms: Sequence[Histogram], index: Mapping[Series, int]) ->
 
 
 def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str, Any] | None:
-    """Mean ranks over all cells, seeds averaged; None where nothing can be compared with the control."""
+    """Mean ranks over all cells of means over seeds; None if nothing can be compared with the control."""
     own = f"{found.on}-test"
     rows = [row for row in found.rows if row.metric == metric and (found.experiment != "ood" or row.test != own)]
     if metric == "mmc":
-        rows = [row for row in rows if row.method not in labels.SCORES]  # whose confidence is another's
+        rows = [row for row in rows if row.method not in labels.SCORES]  # which have no confidence of their own
     try:
         compared = compare([row._asdict() for row in rows], metrics=[metric], control=CONTROL)
     except ValueError:
@@ -168,7 +168,7 @@ def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str,
 
 
 def _planes(planes: Iterable[Plane], index: Mapping[Series, int]) -> list[dict[str, Any]]:
-    """One picture a method, the mean over seeds."""
+    """One picture per method, the mean over seeds."""
     found: dict[Series, dict[tuple[float, float], list[float]]] = {}
     for plane in planes:
         points = found.setdefault(Series(plane.method, plane.preset), {})

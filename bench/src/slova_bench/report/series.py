@@ -1,5 +1,4 @@
-"""Methods as the page draws them: a name, a colour for light and one for dark paper, a dash, and whether the page opens
-with them."""
+"""Methods as series of the page: name, colours for the light and the dark theme, dash, and initial selection."""
 
 from __future__ import annotations
 
@@ -21,14 +20,14 @@ FEW = 6
 
 @dataclass(frozen=True)
 class Series:
-    """A method, and what varies within it."""
+    """A method and its variant."""
 
     method: str
     variant: str = ""
 
     @property
     def key(self) -> str:
-        """As `slova_bench.compare` calls it."""
+        """The name in `slova_bench.compare`."""
         return f"{self.method} {self.variant}".strip()
 
     def shown(self, *, chosen: bool) -> dict[str, Any]:
@@ -43,7 +42,7 @@ class Series:
 
 
 def listed(found: Iterable[Series]) -> tuple[list[Series], list[dict[str, Any]]]:
-    """All of them in the order of every legend, and as the page wants them."""
+    """All series in the order of every legend, and as data of the page."""
     series = list(dict.fromkeys(found))
     order = labels.ordered(one.method for one in series)
     series.sort(key=lambda one: (order.index(one.method), one.variant))

@@ -1,4 +1,4 @@
-"""What cameras and computers do to pictures. uint8 (N, 3, H, W) in, uint8 or [0, 1] out (clipped by the caller)."""
+"""Digital corruptions. uint8 (N, 3, H, W) in, uint8 or [0, 1] out (clipped by the caller)."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import numpy as np
 from scipy import ndimage
 
 from slova._backend import Array
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 from slova_bench.shifts.warps import sampled
 
 __all__ = ["brightness", "contrast", "elastic_transform", "jpeg_compression", "pixelate", "saturate"]
 
 
-def brightness(images: Array, draws: Draws, amount: float) -> Array:
+def brightness(images: Array, rng: PerImageRng, amount: float) -> Array:
     """The value of HSV raised by this amount."""
     value, saturation, falls = _hsv(images / 255)
     value = np.clip(value + amount, 0, 1)
     return value - value * saturation * falls
 
 
-def saturate(images: Array, draws: Draws, change: tuple[float, float]) -> Array:
+def saturate(images: Array, rng: PerImageRng, change: tuple[float, float]) -> Array:
     """The saturation of HSV, times the first and plus the second; grey turns red if anything is added."""
     value, saturation, falls = _hsv(images / 255)
     return value - value * np.clip(saturation * change[0] + change[1], 0, 1) * falls
 
 
-def contrast(images: Array, draws: Draws, share: float) -> Array:
+def contrast(images: Array, rng: PerImageRng, share: float) -> Array:
     """This share of the distance from each channel's mean."""
     means = (images / 255).mean(axis=(2, 3), keepdims=True)
     return (images / 255 - means) * share + means
 
 
-def pixelate(images: Array, draws: Draws, share: float) -> Array:
+def pixelate(images: Array, rng: PerImageRng, share: float) -> Array:
     """Shrunk to this share of its side and enlarged again, in boxes."""
     from PIL.Image import Resampling
 
@@ -43,19 +43,19 @@ def pixelate(images: Array, draws: Draws, share: float) -> Array:
     return _channels_first([picture.resize((size, size), Resampling.BOX) for picture in pictures])
 
 
-def jpeg_compression(images: Array, draws: Draws, quality: int) -> Array:
-    """Written as JPEG of this quality and read again."""
+def jpeg_compression(images: Array, rng: PerImageRng, quality: int) -> Array:
+    """JPEG compression of this quality."""
     return _channels_first([_through_jpeg(picture, quality) for picture in _pictures(images)])
 
 
-def elastic_transform(images: Array, draws: Draws, rubber: tuple[float, float, float]) -> Array:
+def elastic_transform(images: Array, rng: PerImageRng, rubber: tuple[float, float, float]) -> Array:
     """A random affine map, then a random smooth field of shifts: (size and sigma of the field, reach of the map)."""
     field, sigma, reach = rubber
     size = images.shape[2]
     grid = np.mgrid[:size, :size].astype(float)
-    rows, columns = _affine(draws.uniform(-reach, reach, 3, 2), grid)
+    rows, columns = _affine(rng.uniform(-reach, reach, 3, 2), grid)
     tilted = sampled(images / 255, rows, columns, "mirror")
-    push = draws.uniform(-1, 1, 2, size, size)
+    push = rng.uniform(-1, 1, 2, size, size)
     push = field * ndimage.gaussian_filter(push, (0, 0, sigma, sigma), mode="reflect", truncate=3)
     return sampled(tilted, grid[0] + push[:, 0], grid[1] + push[:, 1], "reflect")
 
@@ -68,12 +68,12 @@ def _affine(moves: Array, grid: Array) -> tuple[Array, Array]:
     moved = np.concatenate([corners + moves, np.ones((len(moves), 3, 1))], axis=2)
     back = np.linalg.solve(moved, np.broadcast_to(corners, moves.shape))  # (column, row, 1) @ back is where it was
     places = np.stack([grid[1], grid[0], np.ones_like(grid[0])], axis=-1)
-    columns, rows = np.floor(np.moveaxis(places.reshape(-1, 3) @ back, 2, 0) * 32 + 0.5) / 32  # as fine as OpenCV reads
+    columns, rows = np.floor(np.moveaxis(places.reshape(-1, 3) @ back, 2, 0) * 32 + 0.5) / 32  # as in OpenCV
     return rows.reshape(-1, size, size), columns.reshape(-1, size, size)
 
 
 def _hsv(images: Array) -> tuple[Array, Array, Array]:
-    """Value, saturation and the hue as how far each channel falls below the value, in parts of the span of the three.
+    """Value, saturation, and the hue as the distance of each channel below the value, relative to the range.
 
     A grey pixel has the hue of red, so that channel = value - value * saturation * fall holds everywhere.
     """

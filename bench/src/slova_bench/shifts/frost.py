@@ -15,7 +15,7 @@ from slova._backend import Array
 __all__ = ["FROST", "frost_pictures"]
 
 SOURCE = "https://raw.githubusercontent.com/hendrycks/robustness/8190fe329f5f072a06e3a2aea02bb5dda69aed9f/ImageNet-C/create_c/"
-FROST = {  # SHA-256; the original comes with six and never uses the last
+FROST = {  # SHA-256; the original ships six and never uses the last
     "frost1.png": "ff9f907860bd7a835d459e32f9d588062b7f61ee267343cc7222b56753a14755",
     "frost2.png": "fe211a89b336999c207a852ce05818d4545d0b57c5beadd824b4cc9d9a9b6137",
     "frost3.png": "2d0d50b4a9bb213f38b024ef7768731bb83cc08d2f26b5766bbc167cdfa0e504",
@@ -29,10 +29,10 @@ USED = tuple(FROST)[:5]
 def frost_pictures(folder: str | os.PathLike[str] | None = None) -> tuple[Array, ...]:
     """The five pictures at a fifth of their size, uint8 (3, H, W).
 
-    They come from this folder, taken as they are; without one from `frost` in SLOVA_DATA, else in the user's cache,
-    where missing ones are downloaded and all are checked.
+    They are read from this folder without a check; by default from `frost` in SLOVA_DATA or in the user's cache, where
+    missing ones are downloaded and all are checked.
     """
-    return _read(Path(folder)) if folder is not None else _read(_original(_home() / "frost"))
+    return _read(Path(folder)) if folder is not None else _read(_original(_data_folder() / "frost"))
 
 
 @lru_cache(maxsize=4)
@@ -48,21 +48,21 @@ def _missing(folder: Path) -> list[str]:
 
 
 def _small(file: Path) -> Array:
-    """Every fifth pixel, which is what the original's linear shrinking by five comes to."""
+    """Every fifth pixel, which equals the linear reduction by five of the original."""
     from PIL import Image
 
     with Image.open(file) as picture:
         return np.asarray(picture.convert("RGB"))[2::5, 2::5].transpose(2, 0, 1)
 
 
-def _home() -> Path:
+def _data_folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "slova"
     return Path(os.environ.get("SLOVA_DATA") or cache).expanduser()
 
 
 @lru_cache(maxsize=4)
 def _original(folder: Path) -> Path:
-    """The folder, once the original pictures are in it."""
+    """The folder with the original pictures, downloaded if missing."""
     if _missing(folder):
         _download(folder)
     for name in USED:
@@ -76,7 +76,7 @@ def _download(folder: Path) -> None:
     try:
         pooch = importlib.import_module("pooch")
     except ImportError:
-        raise FileNotFoundError(f"frost needs pictures that are not here: {by_hand}, or pip install pooch") from None
+        raise FileNotFoundError(f"the frost pictures are missing: {by_hand}, or pip install pooch") from None
     registry = {name: f"sha256:{FROST[name]}" for name in USED}
     store = pooch.create(path=folder, base_url=SOURCE, registry=registry)
     try:

@@ -1,4 +1,4 @@
-"""Random numbers for a batch of images, every image from a stream of its own."""
+"""Random numbers for a batch of images, with one stream per image."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from slova._backend import Array, to_numpy
 
-__all__ = ["Draws", "numbered"]
+__all__ = ["PerImageRng", "numbered"]
 
 
 def numbered(count: int, indices: Array | None) -> Array:
-    """The numbers of so many images in their data set: these, or 0, 1, 2, …"""
+    """The indices of the images in their data set: the given ones, or 0, 1, 2, …"""
     numbers = np.arange(count) if indices is None else to_numpy(indices)
     if numbers.shape != (count,) or numbers.dtype.kind not in "iu" or (numbers < 0).any():
-        raise ValueError(f"indices must be {count} whole numbers from 0 on, got {numbers.dtype} {numbers.shape}")
+        raise ValueError(f"indices must be {count} non-negative integers, got {numbers.dtype} {numbers.shape}")
     return numbers
 
 
-class Draws:
-    """Row n of every draw comes from the stream of image `indices[n]`, whatever else is in the batch.
+class PerImageRng:
+    """A random generator for a batch of images: row n of every draw comes from the stream of image `indices[n]`.
 
-    The key says what the numbers are for (seed, name, severity), so that no two uses share a stream.
+    The key (seed, name, severity) identifies the use, so that no two uses share a stream.
     """
 
     def __init__(self, key: Sequence[int], indices: Iterable[int]) -> None:
@@ -44,9 +44,9 @@ class Draws:
         return np.stack([stream.integers(low, high, shape) for stream in self._streams])
 
     def poisson(self, rates: Array) -> Array:
-        """Counts with these means, one row of rates an image."""
+        """Counts with these means, one row of rates per image."""
         return np.stack([stream.poisson(rate) for stream, rate in zip(self._streams, rates, strict=True)])
 
     def permutation(self, length: int) -> Array:
-        """An order of 0, …, length - 1 for every image, (N, length)."""
+        """A permutation of 0, …, length - 1 per image, (N, length)."""
         return np.stack([stream.permutation(length) for stream in self._streams])

@@ -1,4 +1,4 @@
-"""Which shifts a data set has, and how strong: every corruption, every severity, in two tables."""
+"""The shifts of each data set, with their strengths at severities 1 to 5."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from slova._backend import Array
 from slova_bench.shifts import blur, digital, digits, noise, synthetic_ood, weather
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 from slova_bench.shifts.spatter import Liquid, spatter
 from slova_bench.shifts.weather import Snowfall
 
@@ -18,19 +18,19 @@ __all__ = ["CIFAR", "DIGITS", "Family", "Shift", "check_name", "family", "froste
 
 
 class Shift(NamedTuple):
-    """`change(images, draws, strength)` and its strength at severities 1 to 5."""
+    """`change(images, rng, strength)` and its strength at severities 1 to 5."""
 
-    change: Callable[[Array, Draws, Any], Array]
+    change: Callable[[Array, PerImageRng, Any], Array]
     strengths: tuple[Any, Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """What can be done to images of this shape: shifts keep what they show, foreign ones show something else."""
+    """The shifts and OOD images for images of one shape: shifts keep the class, OOD images show none of the classes."""
 
     shape: tuple[int, int, int]
     shifts: Mapping[str, Shift]
-    foreign: Mapping[str, Callable[[Array, Draws], Array]]
+    ood: Mapping[str, Callable[[Array, PerImageRng], Array]]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,28 +38,28 @@ class Family:
         return tuple(self.shifts)
 
     def check(self, name: str, severity: int) -> None:
-        """Complains unless there is such a shift at such a severity."""
+        """Raise ValueError for an unknown shift or severity."""
         check_name(name, self.shifts)
         if severity not in range(1, 6):
-            raise ValueError(f"severity goes from 1 to 5, got {severity!r}")
+            raise ValueError(f"severity must be 1 to 5, got {severity!r}")
 
 
 def check_name(name: str, known: Collection[str]) -> None:
-    """Complains about an unknown name and lists the known ones."""
+    """Raise ValueError for an unknown name."""
     if name not in known:
-        raise ValueError(f"{name!r} is none of {', '.join(known)}")
+        raise ValueError(f"the name must be one of {', '.join(known)}, got {name!r}")
 
 
 def family(split: str) -> Family:
     """The shifts for the images of this data set or split, such as "cifar10" or "digits-test"."""
     name = split.partition("-")[0]
     if name not in FAMILIES:
-        raise ValueError(f"no shifts are known for {split!r}; data sets with shifts: {', '.join(FAMILIES)}")
+        raise ValueError(f"{split!r} has no shifts; data sets with shifts: {', '.join(FAMILIES)}")
     return FAMILIES[name]
 
 
 def frosted(folder: str | os.PathLike[str]) -> Family:
-    """CIFAR with the frost pictures from this folder, whatever pictures they are."""
+    """CIFAR with the frost pictures of this folder, without a check."""
     frost = CIFAR.shifts["frost"]._replace(change=partial(weather.frost, folder=folder))
     return replace(CIFAR, shifts={**CIFAR.shifts, "frost": frost})
 
@@ -108,7 +108,7 @@ CIFAR = Family(
         ),
         "saturate": Shift(digital.saturate, ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2))),
     },
-    foreign={"uniform": synthetic_ood.uniform, "permuted": synthetic_ood.permuted, "low_pass": synthetic_ood.low_pass},
+    ood={"uniform": synthetic_ood.uniform, "permuted": synthetic_ood.permuted, "low_pass": synthetic_ood.low_pass},
 )
 
 DIGITS = Family(
@@ -122,7 +122,7 @@ DIGITS = Family(
         "rotation": Shift(digits.rotation, (10, 20, 30, 40, 50)),
         "occlusion": Shift(digits.occlusion, (2, 3, 4, 5, 6)),
     },
-    foreign={
+    ood={
         "uniform": synthetic_ood.uniform,
         "permuted": synthetic_ood.permuted,
         "inverted": synthetic_ood.inverted,

@@ -1,7 +1,7 @@
 """Spatter: drops of water or mud on the lens. uint8 (N, 3, H, W) in, [0, 1] out (clipped by the caller).
 
-The drops of water are shaded by how far a pixel is from the edge of a drop, so edges and distances are here too: they
-follow OpenCV's Canny and its 5 x 5 distance transform, on a batch.
+Drops of water are shaded by the distance to the edge of a drop. Edges and distances follow OpenCV's Canny and its 5 x 5
+distance transform, on a batch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from slova._backend import Array
 from slova_bench.shifts.blur import smoothed
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 
 __all__ = ["Liquid", "edge_distance", "edges", "equalised", "spatter"]
 
@@ -35,9 +35,9 @@ class Liquid(NamedTuple):
     mud: bool
 
 
-def spatter(images: Array, draws: Draws, liquid: Liquid) -> Array:
+def spatter(images: Array, rng: PerImageRng, liquid: Liquid) -> Array:
     """Liquid where smooth noise is above a threshold: pale water that shines, or brown mud that covers."""
-    layer = liquid.mean + liquid.deviation * draws.normal(*images.shape[2:])
+    layer = liquid.mean + liquid.deviation * rng.normal(*images.shape[2:])
     layer = smoothed(layer[:, None], liquid.sigma)
     layer = np.where(layer < liquid.threshold, 0, layer)
     return (_muddy if liquid.mud else _wet)(images / 255, layer, liquid)
@@ -50,7 +50,7 @@ def _muddy(images: Array, layer: Array, liquid: Liquid) -> Array:
 
 
 def _wet(images: Array, layer: Array, liquid: Liquid) -> Array:
-    depth = (layer * 255).astype(int).astype(np.uint8)[:, 0]  # beyond 255 it starts again at 0, as in the original
+    depth = (layer * 255).astype(int).astype(np.uint8)[:, 0]  # overflows beyond 255, as in the original
     water = depth * _shading(depth)
     most = water.max(axis=(1, 2), keepdims=True)
     return images + liquid.strength * (water / np.where(most > 0, most, 1))[:, None] * WATER
@@ -65,12 +65,12 @@ def _shading(depth: Array) -> Array:
 
 
 def _box(layers: Array) -> Array:
-    """Means of 3 x 3 pixels, in single precision: a mean of ones must not become 0 when it is cut to a whole number."""
+    """Means of 3 x 3 pixels in single precision, so that a mean of ones is not truncated to 0."""
     return ndimage.correlate(layers.astype(np.float32), np.full((1, 3, 3), 1 / 9), mode="mirror")
 
 
 def edges(layers: Array) -> Array:
-    """Where Canny sees an edge in the uint8 layers (N, H, W): thin ridges of the gradient that a strong one reaches."""
+    """Canny edges of uint8 layers (N, H, W): thin ridges of the gradient connected to a strong one."""
     across, down = (
         ndimage.correlate(layers.astype(int), kernel[None], mode="nearest") for kernel in (_SOBEL, _SOBEL.T)
     )
@@ -106,7 +106,7 @@ def edge_distance(marked: Array) -> Array:
 
 
 def _seen_from(padded: Array, row: int, column: int) -> Array:
-    """At each pixel the value of the one so many rows below and columns to the right."""
+    """The values shifted by so many rows and columns."""
     height, width = padded.shape[1] - 4, padded.shape[2] - 4
     return padded[:, 2 + row : 2 + row + height, 2 + column : 2 + column + width]
 

@@ -1,6 +1,6 @@
-"""Straight lines and planes through images: where a network is asked far away from everything it knows.
+"""Straight lines and planes through images, far from the training data.
 
-Images here are float32, one for white, and are not clipped: far away is the point.
+Images are float32 with 1 for white, and are not clipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slova._backend import NUMPY, Array, of, to_numpy
-from slova_bench.shifts.per_image_rng import Draws, numbered
+from slova_bench.shifts.per_image_rng import PerImageRng, numbered
 
 __all__ = ["directions", "planes"]
 
@@ -21,15 +21,15 @@ KEY = zlib.crc32(b"directions")
 def directions(images: Array, levels: Sequence[float], *, seed: int = 0, indices: Array | None = None) -> Array:
     """x + level * z for every level and image, (levels, N, C, H, W); every image has its own z, standard normal.
 
-    The uint8 images become floats, one for white, so a level is the deviation of the noise in those units.
+    The uint8 images become floats with 1 for white; a level is the deviation of the noise in these units.
     """
     pixels = _floats(images)
-    steps = Draws((seed, KEY, 0), numbered(len(pixels), indices)).normal(*pixels.shape[1:]).astype(np.float32)
+    steps = PerImageRng((seed, KEY, 0), numbered(len(pixels), indices)).normal(*pixels.shape[1:]).astype(np.float32)
     return _same_kind(np.stack([pixels + np.float32(level) * steps for level in levels]), images)
 
 
 def planes(triplets: Array, alphas: Sequence[float], betas: Sequence[float]) -> Iterator[Array]:
-    """For every triplet of images (T, 3, C, H, W) its plane (alphas, betas, C, H, W), one at a time: they are large.
+    """For every triplet of images (T, 3, C, H, W) its plane (alphas, betas, C, H, W), one at a time.
 
     a + alpha (b - a) + beta (c - a): the first image at (0, 0), the second at (1, 0), the third at (0, 1).
     """

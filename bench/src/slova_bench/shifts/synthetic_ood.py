@@ -1,4 +1,4 @@
-"""Images that show nothing: noise, shuffled pixels, patches of photographs, negatives. uint8 or [0, 1] out."""
+"""Synthetic OOD images: noise, permuted pixels, patches of photographs, negatives. uint8 or [0, 1] out."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ import numpy as np
 from scipy import ndimage
 
 from slova._backend import Array
-from slova_bench.shifts.per_image_rng import Draws
+from slova_bench.shifts.per_image_rng import PerImageRng
 
 __all__ = ["inverted", "low_pass", "permuted", "photographs", "uniform"]
 
 
-def uniform(images: Array, draws: Draws) -> Array:
-    """Every value drawn from 0 to 255 on its own; of the images only the shape matters."""
-    return draws.integers(0, 256, *images.shape[1:]).astype(np.uint8)
+def uniform(images: Array, rng: PerImageRng) -> Array:
+    """Independent uniform values from 0 to 255; only the shape of the images is used."""
+    return rng.integers(0, 256, *images.shape[1:]).astype(np.uint8)
 
 
-def permuted(images: Array, draws: Draws) -> Array:
-    """The pixels of the image in random places, colours kept whole."""
+def permuted(images: Array, rng: PerImageRng) -> Array:
+    """The pixels of the image in random order, colours kept."""
     pixels = images.reshape(*images.shape[:2], -1)
-    return np.take_along_axis(pixels, draws.permutation(pixels.shape[2])[:, None], axis=2).reshape(images.shape)
+    return np.take_along_axis(pixels, rng.permutation(pixels.shape[2])[:, None], axis=2).reshape(images.shape)
 
 
-def low_pass(images: Array, draws: Draws) -> Array:
-    """Smooth noise as CEDA is trained on: permuted or uniform (a coin), smoothed, stretched to the range 0 to 1.
+def low_pass(images: Array, rng: PerImageRng) -> Array:
+    """Smooth noise as in the training of CEDA: permuted or uniform with equal probability, smoothed, scaled to [0, 1].
 
-    A 15 x 15 Gaussian whose deviation is drawn from [1, 2.5] for every image (there: once a batch).
+    A 15 x 15 Gaussian whose deviation is drawn from [1, 2.5] per image (in CEDA: per batch).
     """
-    noise, coins, sigmas = uniform(images, draws), draws.integers(0, 2) > 0, draws.uniform(1, 2.5)
-    noise[coins] = permuted(images, draws)[coins]
+    noise, coins, sigmas = uniform(images, rng), rng.integers(0, 2) > 0, rng.uniform(1, 2.5)
+    noise[coins] = permuted(images, rng)[coins]
     smooth = np.stack([_smooth(image / 255, sigma) for image, sigma in zip(noise, sigmas, strict=True)])
     smooth -= smooth.min(axis=(1, 2, 3), keepdims=True)
     highest = smooth.max(axis=(1, 2, 3), keepdims=True)
-    return smooth / np.where(highest > 0, highest, 1)  # a constant image stays constant: black
+    return smooth / np.where(highest > 0, highest, 1)  # a constant image becomes black
 
 
 def _smooth(image: Array, sigma: float) -> Array:
     return ndimage.gaussian_filter(image, (0, sigma, sigma), mode="reflect", radius=(0, 7, 7))
 
 
-def inverted(images: Array, draws: Draws) -> Array:
-    """The negative."""
+def inverted(images: Array, rng: PerImageRng) -> Array:
+    """The negative of the image."""
     return 255 - images
 
 
-def photographs(images: Array, draws: Draws) -> Array:
+def photographs(images: Array, rng: PerImageRng) -> Array:
     """Grey patches of the two photographs that come with scikit-learn, at a quarter of their size."""
     scenes, size = _scenes(), images.shape[2]
     _, height, width = scenes.shape
-    rows, columns = draws.integers(0, height - size + 1), draws.integers(0, width - size + 1)
+    rows, columns = rng.integers(0, height - size + 1), rng.integers(0, width - size + 1)
     windows = np.lib.stride_tricks.sliding_window_view(scenes, (size, size), axis=(1, 2))
-    return windows[draws.integers(0, len(scenes)), rows, columns][:, None]
+    return windows[rng.integers(0, len(scenes)), rows, columns][:, None]
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""Pixels moved: enlarging, streaking, reading between pixels. What blurs, snow and the elastic transform share."""
+"""Geometric operations: zoom, motion blur, interpolation. Shared by blurs, snow and the elastic transform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def zoom_matrix(factor: float, size: int) -> Array:
 
 
 def streaked(images: Array, angles: Array, motion: tuple[float, float]) -> Array:
-    """The uint8 images under ImageMagick's motion blur (radius, sigma), one angle an image, in degrees.
+    """The uint8 images under ImageMagick's motion blur (radius, sigma), one angle per image, in degrees.
 
     One-sided: a pixel mixes with those ahead of it, at whole steps along the angle; beyond the border it repeats.
     """
@@ -38,11 +38,11 @@ def streaked(images: Array, angles: Array, motion: tuple[float, float]) -> Array
         for weight, row, column in zip(weights, rows, columns, strict=True)
         if weight > 1e-9
     )
-    return (np.rint(total * 257) // 257).astype(np.uint8)  # rounded to 16 bits, then cut down to 8
+    return (np.rint(total * 257) // 257).astype(np.uint8)  # rounded to 16 bits, then truncated to 8
 
 
 def motion_kernel(radius: float, sigma: float) -> Array:
-    """The weights of a streak, from the pixel itself outwards; they sum to one."""
+    """The weights of a motion blur, from the pixel itself outwards; they sum to one."""
     weights = np.exp(-(np.arange(2 * np.ceil(radius) + 1) ** 2) / (2 * sigma**2))
     return weights / weights.sum()
 
@@ -61,7 +61,7 @@ def sampled(images: Array, rows: Array, columns: Array, mode: str) -> Array:
 
 
 def _read(images: Array, mode: str, rows: Array, columns: Array) -> Array:
-    """The pixels at these places, colours last."""
+    """The pixels at these positions, colours last."""
     count, channels, height, width = images.shape
     pixels = np.ascontiguousarray(images.transpose(0, 2, 3, 1)).reshape(-1, channels)
     first = np.arange(count)[:, None, None] * (height * width)

@@ -1,7 +1,7 @@
-"""Tables of the comparison, one file each: rows of results in, values out, which write themselves as markdown, LaTeX
-and CSV. Nothing here needs PyTorch.
+"""Tables of the comparison, one file each, computed from rows and written as markdown, LaTeX and CSV. PyTorch is not
+needed.
 
-    for table in TABLES: table.make(evidence, "cifar10")
+    for table in TABLES: table.make(results, "cifar10")
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ EVERYWHERE = ""
 
 @dataclass(frozen=True)
 class TableMaker:
-    """A kind of table: what it shows, which part of the paper it answers to, and the experiment that has its rows.
+    """A kind of table: its title, the part of the paper it corresponds to, and the experiment with its rows.
 
-    `make(evidence, on)` raises MissingRowsError, which says what to run, where there are none.
+    `make(results, on)` raises MissingRowsError, with the command to run, where there are no rows.
     """
 
     name: str
@@ -33,16 +33,16 @@ class TableMaker:
     answers: str
     experiment: str
     make: Callable[[ResultsFolder, str], tuple[Table, ...]]
-    across: bool = False  # one for all training sets together
+    across: bool = False  # one table for all training sets
 
-    def sets(self, evidence: ResultsFolder) -> tuple[str, ...]:
-        """The training sets that it can be made for; one without a name where it takes them all together."""
-        found = sources.sets(evidence, self.experiment)
+    def sets(self, results: ResultsFolder) -> tuple[str, ...]:
+        """The training sets it can be made for; an empty name if it is for all of them."""
+        found = sources.sets(results, self.experiment)
         return ((EVERYWHERE,) if found else ()) if self.across else found
 
-    def mark(self, evidence: ResultsFolder, on: str) -> str:
-        """What its title says of the kind of its rows."""
-        return sources.mark(evidence, self.experiment, on)
+    def mark(self, results: ResultsFolder, on: str) -> str:
+        """The suffix of its title for rows of another kind ("quick")."""
+        return sources.mark(results, self.experiment, on)
 
 
 TABLES = (
@@ -52,31 +52,31 @@ TABLES = (
     TableMaker("ranks", "Ranks under shift", "Fig. 6, Sec. 4.1", "shift", ranks.make),
     TableMaker("ood", "Out of distribution", "Table 1, Sec. 4.2", "ood", ood.make),
     TableMaker("ranks-ood", "Ranks out of distribution", "Fig. 7, Sec. 4.2", "ood", ranks.make_ood, across=True),
-    TableMaker("ablation", "What each step adds", "Fig. 8, Sec. 4.3", "ablation", ablation.make),
+    TableMaker("ablation", "Effect of each step", "Fig. 8, Sec. 4.3", "ablation", ablation.make),
     TableMaker("stability", "Stability of the fit", "Fig. 10, App. B", "stability", stability.make),
 )
 READING = (
-    "Numbers are means over seeds, ± their standard error; with one seed there is none.",
-    "Best entries are marked, and those that cannot be told from the best: a paired t-test over the seeds both have, "
-    f"three or more, with p ≥ {ALPHA}, not corrected for the number of methods. Beside methods with three seeds those "
-    "with fewer are not marked.",
-    "Ensembles of different seeds share some of their networks, so that their standard errors are too small.",
+    "Numbers are means over seeds ± standard error; with one seed there is no error.",
+    "Best entries are marked, as are those that cannot be distinguished from the best: a paired t-test over common "
+    f"seeds, at least three, with p ≥ {ALPHA}, not corrected for the number of methods. Next to methods with three "
+    "seeds, those with fewer are not marked.",
+    "Ensembles of different seeds share networks, so their standard errors are too small.",
 )
 
 
-def write_tables(evidence: ResultsFolder, folder: Path) -> list[Path]:
-    """Every table that there are rows for, as markdown, LaTeX and CSV."""
+def write_tables(results: ResultsFolder, folder: Path) -> list[Path]:
+    """Write every table that has rows as markdown, LaTeX and CSV."""
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for table in _all(evidence):
+    for table in _all(results):
         for suffix, content in (("md", table.markdown()), ("tex", table.latex()), ("csv", table.csv())):
             written.append(folder / f"{table.name}.{suffix}")
             written[-1].write_text(content, encoding="utf-8", newline="")
     return written
 
 
-def _all(evidence: ResultsFolder) -> Iterator[Table]:
+def _all(results: ResultsFolder) -> Iterator[Table]:
     for maker in TABLES:
-        for on in maker.sets(evidence):
+        for on in maker.sets(results):
             with contextlib.suppress(MissingRowsError):
-                yield from maker.make(evidence, on)
+                yield from maker.make(results, on)

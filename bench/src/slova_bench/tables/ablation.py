@@ -1,4 +1,4 @@
-"""What each step adds (Fig. 8): softmax, one-vs-all, its SLOVA read-out, and that calibrated."""
+"""The effect of each step (Fig. 8): softmax, one-vs-all, its SLOVA readout, and the calibrated readout."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ METRICS = ("accuracy", "ece", "nll", "brier")
 STEPS = ("softmax", "ova", "slova_raw", "slova", "slova_clean")
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Quartiles of each metric over clean and shifted data."""
-    rows = [row for row in sources.rows(evidence, "ablation", on) if row.method in STEPS and not row.variant]
+    rows = [row for row in sources.rows(results, "ablation", on) if row.method in STEPS and not row.variant]
     shifts = shift_groups(rows)[0]
     found = {metric: quartiles(rows, metric, shifts) for metric in METRICS}
     parts = [
@@ -26,6 +26,6 @@ def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
         for share, values in found[metric].items()
         if share == 50 or metric == "ece"
     ]
-    title = f"What each step adds: quartiles over clean and shifted {labels.set_name(on)}"
+    title = f"Effect of each step: quartiles over clean and shifted {labels.set_name(on)}"
     notes = [incomplete(rows, "ece", shifts)]
     return (methods_table(f"ablation-{on}", title, [counted(found["ece"][50]), *parts], notes=notes),)

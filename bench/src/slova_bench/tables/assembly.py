@@ -1,4 +1,4 @@
-"""Tables of methods put together: a row a method, what was measured beside what the paper says."""
+"""Assembly of tables: one row per method, with measured values next to those of the paper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERCENT = ("accuracy", "error")
 
 @dataclass(frozen=True)
 class Part:
-    """One column with its entries; methods that have none show what is said of the `missing`."""
+    """One column with its entries; methods without an entry show `missing`."""
 
     column: Column
     entries: Mapping[Name, Entry]
@@ -34,7 +34,7 @@ def by_method(rows: Iterable[Row]) -> dict[Name, dict[int, float]]:
 
 
 def measured(column: Column, metric: str, values: seeds.Column, *, judged: bool = True) -> Part:
-    """Mean and standard error over seeds; the best are marked unless nobody can say which way is better."""
+    """Mean and standard error over seeds. With `judged` the best are marked."""
     marks = seeds.marks(values, larger=labels.metric(metric).larger) if judged else {}
     means = {name: estimate(found) for name, found in values.items()}
     entries = {name: shown(metric, e.mean, error=e.error, mark=marks.get(name, "")) for name, e in means.items()}
@@ -42,7 +42,7 @@ def measured(column: Column, metric: str, values: seeds.Column, *, judged: bool 
 
 
 def from_paper(column: Column, metric: str, values: Mapping[Name, float]) -> Part:
-    """What the paper says; its best is marked as ours is, and nothing is called tied."""
+    """The values of the paper. The best is marked; ties are not."""
     column = Column(column.name, column.group, paper=True)
     marks = seeds.marks({name: {0: value} for name, value in values.items()}, larger=labels.metric(metric).larger)
     return Part(column, {name: shown(metric, value, mark=marks.get(name, "")) for name, value in values.items()})
@@ -53,14 +53,14 @@ def counted(values: seeds.Column) -> Part:
 
 
 def shown(metric: str, value: float, *, error: float | None = None, mark: str = "") -> Entry:
-    """A number of this metric as a reader sees it."""
+    """An entry with the digits and unit of a metric."""
     return number(value, error=error, mark=mark, digits=labels.metric(metric).digits, percent=metric in PERCENT)
 
 
 def methods_table(
     name: str, title: str, parts: Sequence[Part], *, notes: Iterable[str] = (), aside: bool = False
 ) -> Table:
-    """A row for every method that one of the parts knows."""
+    """A table with one row per method that has an entry in any part."""
     names = in_order({name for part in parts for name in part.entries})
     rows = [(text(label(name)), *(part.entries.get(name, Entry(part.missing)) for part in parts)) for name in names]
     columns = (Column("Method"), *(part.column for part in parts))
@@ -68,7 +68,7 @@ def methods_table(
 
 
 def in_order(names: Iterable[Name]) -> list[Name]:
-    """As in every legend; variants of a method follow it."""
+    """Names in the order of every legend; variants follow their method."""
     names = list(names)
     places = {method: place for place, method in enumerate(labels.ordered(method for method, _ in names))}
     return sorted(names, key=lambda name: (places[name[0]], name[1]))

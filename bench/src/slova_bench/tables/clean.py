@@ -1,4 +1,4 @@
-"""The clean test set: accuracy and calibration where nothing is shifted (Sec. 4.1)."""
+"""The clean test set: accuracy and calibration without shift (Sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["METRICS", "make"]
 METRICS = ("accuracy", "ece", "nll", "brier")
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """Mean confidence is beside the accuracy it should equal; which of two is better it does not say by itself."""
-    rows = [row for row in evidence.rows("shift", on) if row.shift == ""]
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """The mean confidence is shown next to the accuracy, which it should equal; it has no better direction."""
+    rows = [row for row in results.rows("shift", on) if row.shift == ""]
     values = {metric: by_method(row for row in rows if row.metric == metric) for metric in (*METRICS, "mmc")}
     parts = [measured(Column(f"{labels.metric(m).name} {labels.better(m)}"), m, values[m]) for m in METRICS]
     confidence = measured(Column(labels.metric("mmc").name), "mmc", values["mmc"], judged=False)

@@ -1,4 +1,4 @@
-"""Everything at a glance, a row a method: the clean test set, the median over shifts, and what belongs to no class."""
+"""The overview, one row per method: the clean test set, the median over shifts, and OOD data."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from slova_bench.tables.table import Column, Table, text
 
 __all__ = ["make"]
 
-CLEAN, SHIFTED, FOREIGN = ("accuracy", "ece"), ("ece", "nll", "brier"), ("mmc", "auroc")
+CLEAN, SHIFTED, OOD = ("accuracy", "ece"), ("ece", "nll", "brier"), ("mmc", "auroc")
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """What was not run on foreign sets has no numbers there."""
-    rows = evidence.rows("shift", on)
-    foreign = evidence.rows("ood", on) if on in evidence.sets("ood") else []
-    where = f"foreign{evidence.mark('ood', on)}"
-    parts = [_seeds(rows, foreign), *_clean(rows), *_shifted(rows), *_foreign(foreign, f"{on}-test", where)]
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """Methods without OOD rows have no numbers in the OOD columns."""
+    rows = results.rows("shift", on)
+    ood = results.rows("ood", on) if on in results.sets("ood") else []
+    where = f"OOD{results.mark('ood', on)}"
+    parts = [_seeds(rows, ood), *_clean(rows), *_shifted(rows), *_ood(ood, f"{on}-test", where)]
     return (methods_table(f"overview-{on}", f"{labels.set_name(on)} at a glance", parts),)
 
 
-def _seeds(rows: Sequence[Row], foreign: Sequence[Row]) -> Part:
-    """How many, and how many on foreign sets where that differs."""
-    counts = [Counter(name for name, _ in {((r.method, r.variant), r.seed) for r in part}) for part in (rows, foreign)]
+def _seeds(rows: Sequence[Row], ood: Sequence[Row]) -> Part:
+    """The number of seeds, and the number on OOD sets where it differs."""
+    counts = [Counter(name for name, _ in {((r.method, r.variant), r.seed) for r in part}) for part in (rows, ood)]
     words = {name: [str(count[name]) for count in counts if name in count] for name in {**counts[0], **counts[1]}}
     return Part(Column("Seeds"), {name: text(", ".join(dict.fromkeys(found))) for name, found in words.items()})
 
@@ -47,14 +47,14 @@ def _shifted(rows: Sequence[Row]) -> list[Part]:
     return [measured(_column(m, "median"), m, quartiles(rows, m, shifts)[50]) for m in SHIFTED]
 
 
-def _foreign(rows: Sequence[Row], inside: str, where: str) -> list[Part]:
-    """Means over the foreign sets; the confidence of a method that only scores is another's."""
+def _ood(rows: Sequence[Row], inside: str, where: str) -> list[Part]:
+    """Means over the OOD sets. Methods that only score have no confidence of their own."""
     outside = [row for row in rows if row.test != inside]
     found = {
         metric: [row for row in outside if row.metric == metric and (metric != "mmc" or row.method not in SCORES)]
-        for metric in FOREIGN
+        for metric in OOD
     }
-    return [measured(_column(m, where), m, _means(found[m])) for m in FOREIGN if found[m]]
+    return [measured(_column(m, where), m, _means(found[m])) for m in OOD if found[m]]
 
 
 def _means(rows: Iterable[Row]) -> dict[Name, dict[int, float]]:

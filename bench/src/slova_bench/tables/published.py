@@ -1,4 +1,4 @@
-"""The paper's numbers, and which of our methods stands where one of the paper's does."""
+"""The numbers of the paper, by the names of our corresponding methods."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from slova_bench.labels import look
 from slova_bench.results import Row
 from slova_bench.tables.seeds import Name
 
-__all__ = ["counterpart", "counterparts", "numbers", "said"]
+__all__ = ["counterpart", "counterparts", "numbers", "stand_in_note"]
 
-STAND_INS = {"acet": "acet_short"}  # an attack of fewer steps, where nobody has run the whole one
+STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full attack was not run
 
 
-def numbers(paper: Iterable[Row], ours: Collection[str], **wanted: object) -> dict[Name, float]:
-    """What the paper says of each method, by our name for it; `wanted` fixes columns (`metric="ece_q25"`)."""
-    found = [row for row in paper if all(getattr(row, column) == value for column, value in wanted.items())]
+def numbers(paper: Iterable[Row], ours: Collection[str], **columns: object) -> dict[Name, float]:
+    """The numbers of the paper per method, by our name; `columns` selects rows (`metric="ece_q25"`)."""
+    found = [row for row in paper if all(getattr(row, column) == value for column, value in columns.items())]
     return {(counterpart(row.method, ours), row.variant): row.value for row in found}
 
 
 def counterpart(method: str, ours: Collection[str]) -> str:
-    """Our method that answers to this one of the paper: its namesake, or else its stand-in if that was run."""
+    """Our method for one of the paper: the one of the same name, or else its stand-in if that was run."""
     other = STAND_INS.get(method, method)
     return other if method not in ours and other in ours else method
 
 
 def counterparts(paper: Iterable[Row], experiment: str, ours: Collection[str]) -> list[str]:
-    """Our names of the methods that the paper compares in an experiment, whether or not we have run them."""
+    """Our names of the methods that the paper compares in an experiment, run or not."""
     return sorted({counterpart(row.method, ours) for row in paper if row.experiment == experiment})
 
 
-def said(names: Iterable[Name]) -> str:
-    """A note where a stand-in is beside the paper's number."""
+def stand_in_note(names: Iterable[Name]) -> str:
+    """A note where a stand-in is shown next to a number of the paper."""
     run = {method for method, _ in names}
     found = [(of, other) for of, other in STAND_INS.items() if other in run and of not in run]
-    return " ".join(f"{look(other).name} has the paper's number of {look(of).name} beside it." for of, other in found)
+    return " ".join(f"{look(other).name} is next to the paper's number of {look(of).name}." for of, other in found)

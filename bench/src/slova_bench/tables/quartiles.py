@@ -1,7 +1,7 @@
-"""Quartiles over the clean test set and all shifted ones (Appendix C), ours beside the paper's.
+"""Quartiles over the clean test set and all shifted ones (Appendix C), next to those of the paper.
 
-Quartiles are taken at each seed, then their mean over seeds: the other way round, the spread between networks would be
-mixed with that between shifts. A seed at which sets are missing does not count.
+Quartiles are computed per seed and then averaged over seeds, so that the spread between networks is not mixed with the
+spread between shifts. Seeds with missing sets are left out.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ SIDES: tuple[Literal["lower"], Literal["higher"]] = ("lower", "higher")
 Sets = dict[tuple[str, float], float]  # shift and level to a value
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """One table a metric over the paper's shifts, and one of all metrics over all shifts where there are more."""
-    rows = evidence.rows("shift", on)
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """One table per metric over the shifts of the paper, and one over all shifts where there are more."""
+    rows = results.rows("shift", on)
     own, *more = shift_groups(rows)
-    tables = [_beside_paper(rows, evidence.paper, on, metric, own) for metric in METRICS]
+    tables = [_beside_paper(rows, results.paper, on, metric, own) for metric in METRICS]
     return (*tables, *(_whole(rows, on, shifts) for shifts in more))
 
 
 def shift_groups(rows: Iterable[Row]) -> list[tuple[str, ...]]:
-    """The paper's sixteen shifts and then all of them; where these are not all there, only the latter."""
+    """The shifts of the paper (see `labels.paper_shifts`), and all shifts where there are more."""
     found = {row.shift for row in rows} - {""}
-    everything, own = tuple(sorted(found)), set(PAPER_SHIFTS)
-    return [PAPER_SHIFTS, everything] if own < found else [everything]
+    paper = labels.paper_shifts(found)
+    return [paper, tuple(sorted(found))] if set(paper) < found else [paper]
 
 
 def by_set(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> dict[Name, dict[int, Sets]]:
     """method -> seed -> set -> value, on clean data and under these shifts."""
-    wanted, values = {"", *shifts}, dict[Name, dict[int, Sets]]()
+    selected, values = {"", *shifts}, dict[Name, dict[int, Sets]]()
     for row in rows:
-        if row.metric == metric and row.shift in wanted:
+        if row.metric == metric and row.shift in selected:
             seeds = values.setdefault((row.method, row.variant), {})
             seeds.setdefault(row.seed, {})[row.shift, row.level] = row.value
     return values
 
 
 def quartiles(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> dict[int, dict[Name, dict[int, float]]]:
-    """quartile -> method -> seed -> value, of the seeds that have every set."""
+    """quartile -> method -> seed -> value, for the seeds that have every set."""
     values, result = by_set(rows, metric, shifts), {share: dict[Name, dict[int, float]]() for share in QUARTILES}
     every = _every(values)
     for name, seeds in values.items():
@@ -67,13 +67,13 @@ def quartiles(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> dict
 
 
 def _percentile(values: Sequence[float], share: int) -> float:
-    """Between its two neighbours, as numpy has it, of which one or both may be infinite."""
+    """Linear interpolation as in numpy, where one or both neighbours may be infinite."""
     below, above = (float(np.percentile(values, share, method=side)) for side in SIDES)
     return above if below == above or np.isinf(above) else float(np.percentile(values, share))
 
 
 def incomplete(rows: Iterable[Row], metric: str, shifts: Collection[str]) -> str:
-    """A note on the seeds that are left out, if any."""
+    """A note that lists the seeds that are left out, if any."""
     values = by_set(rows, metric, shifts)
     every = _every(values)
     short = [
@@ -94,8 +94,8 @@ def _beside_paper(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: st
     for share in QUARTILES:
         group = f"{share} %"
         parts.append(measured(Column("ours", group), metric, found[share]))
-        wanted = {"experiment": "shift", "train": f"{on}-train", "metric": f"{metric}_q{share}"}
-        if theirs := published.numbers(paper, ours, **wanted):
+        where = {"experiment": "shift", "train": f"{on}-train", "metric": f"{metric}_q{share}"}
+        if theirs := published.numbers(paper, ours, **where):
             parts.append(from_paper(Column("paper", group), metric, theirs))
     title = f"{labels.metric(metric).name} {labels.better(metric)}, quartiles over {_sets(rows, metric, shifts)}"
     notes = [incomplete(rows, metric, shifts)]

@@ -1,7 +1,8 @@
-"""Mean ranks, and who cannot be told from SLOVA (Fig. 6 and 7): Friedman's test and the Bonferroni-Dunn distance.
+"""Mean ranks, and the methods that cannot be distinguished from SLOVA (Fig. 6 and 7): Friedman's test and the
+Bonferroni-Dunn distance.
 
-The means over seeds are ranked, and each seed for itself; both among the paper's methods, since every further variant
-of a method would move the ranks of the others.
+Ranks are computed from means over seeds, and per seed, among the methods of the paper: every further variant of a
+method would change the ranks of the others.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ CONTROL = "slova"
 TOGETHER = "All three"
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """Ranks under shift: by metric and over the three together; these seed by seed; and all among all methods."""
-    rows = evidence.rows("shift", on)
-    found, everyone = _comparisons(rows, evidence.paper), _comparisons(rows, ())
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """Ranks under shift: per metric and for the three together, also per seed, and among all methods."""
+    rows = results.rows("shift", on)
+    found, everyone = _comparisons(rows, results.paper), _comparisons(rows, ())
     title = f"Mean ranks under shift, {labels.set_name(on)}"
     own = f"{title}, the paper's methods" if _more(everyone, found) else title
     tables = [_table(f"ranks-{on}", own, _pooled(found), found)]
@@ -50,35 +51,35 @@ def _more(one: Mapping[str, Comparison], other: Mapping[str, Comparison]) -> boo
     return methods[0] > methods[1]
 
 
-def make_ood(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """Ranks of the MMC over all pairs of a training set and a foreign one; `on` makes no difference."""
-    rows = [row for on in evidence.sets("ood") for row in evidence.rows("ood", on)]
-    found = ood_comparison(rows, evidence.paper)
+def make_ood(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """Ranks of the MMC over all pairs of a training set and an OOD set; `on` is ignored."""
+    rows = [row for on in results.sets("ood") for row in results.rows("ood", on)]
+    found = ood_comparison(rows, results.paper)
     title = f"Mean ranks of the MMC over {len(found.cells)} pairs of sets"
     return (_table("ranks-ood", title, {"MMC": found.pooled}, {"MMC": found}),)
 
 
 def _comparisons(rows: Sequence[Row], paper: Sequence[Row]) -> dict[str, Comparison]:
-    """By metric, and of the three together."""
-    wanted = {**{labels.metric(metric).name: (metric,) for metric in METRICS}, TOGETHER: METRICS}
-    return {name: shift_comparison(rows, paper, metrics) for name, metrics in wanted.items()}
+    """Per metric, and for the three together."""
+    groups = {**{labels.metric(metric).name: (metric,) for metric in METRICS}, TOGETHER: METRICS}
+    return {name: shift_comparison(rows, paper, metrics) for name, metrics in groups.items()}
 
 
 def shift_comparison(rows: Sequence[Row], paper: Sequence[Row], metrics: Sequence[str] = METRICS) -> Comparison:
-    """On the paper's shifts and among the paper's methods, where they are."""
+    """Compare the methods of the paper under its shifts, where these are present."""
     shifts = {"", *shift_groups(rows)[0]}
     rows = [row for row in rows if row.shift in shifts and row.metric in metrics]
     return _compared(rows, metrics, _comparable(rows, paper, "shift"))
 
 
 def ood_comparison(rows: Sequence[Row], paper: Sequence[Row], control: str = CONTROL) -> Comparison:
-    """Of the MMC on foreign data sets, after training on those that the paper has; or else on whatever is foreign."""
+    """Compare the MMC on OOD data sets, for the training sets of the paper. Without these, compare on all OOD sets."""
     theirs = {row.train for row in paper if row.experiment == "ood"}
-    foreign = [row for row in rows if row.metric == "mmc" and row.test.partition("-")[0] != row.train.partition("-")[0]]
-    foreign = [row for row in foreign if row.train in theirs and is_data(row.test)] or foreign
-    if not foreign:
-        raise MissingRowsError("there are no rows of ood on foreign sets: run slova bench run ood --on cifar10")
-    return _compared(foreign, ("mmc",), _comparable(foreign, paper, "ood", control), control)
+    outside = [row for row in rows if row.metric == "mmc" and row.test.partition("-")[0] != row.train.partition("-")[0]]
+    outside = [row for row in outside if row.train in theirs and is_data(row.test)] or outside
+    if not outside:
+        raise MissingRowsError("there are no rows of ood on OOD sets: run slova bench run ood --on cifar10")
+    return _compared(outside, ("mmc",), _comparable(outside, paper, "ood", control), control)
 
 
 def _compared(rows: Sequence[Row], metrics: Sequence[str], names: Sequence[str], control: str = CONTROL) -> Comparison:
@@ -89,16 +90,16 @@ def _compared(rows: Sequence[Row], metrics: Sequence[str], names: Sequence[str],
 
 
 def _comparable(rows: Sequence[Row], paper: Sequence[Row], experiment: str, control: str = CONTROL) -> list[str]:
-    """The paper's methods that have as many cells as the control at its first seed; without the paper, all methods.
+    """The methods of the paper with as many cells as the control at its first seed; without the paper, all methods.
 
-    Another control takes the place of SLOVA itself.
+    Another control replaces SLOVA.
     """
     plain = [row for row in rows if not row.variant]
     own = [row.seed for row in plain if row.method == control]
     if not own:
         raise MissingRowsError(f"there are no rows of {control} in {experiment}: run slova bench run {experiment}")
     counts = Counter(row.method for row in plain if row.seed == min(own))
-    scores = {*labels.SCORES}  # which have no confidence of their own
+    scores = {*labels.SCORES}  # without a confidence of their own
     ours = [method for method, count in counts.items() if count >= counts[control] and method not in scores]
     theirs = set(published.counterparts(paper, experiment, ours) or ours)
     rivals = theirs - {CONTROL} | {control}
@@ -127,7 +128,7 @@ def _against(head: str, verdict: Verdict) -> Part:
     own = distance.mean_ranks[distance.control]
     alike = set(distance.alike) if verdict.rejects else set(distance.mean_ranks)
     words = {
-        (name, ""): text("not told apart" if name in alike else "better" if rank < own else "worse")
+        (name, ""): text("not distinguished" if name in alike else "better" if rank < own else "worse")
         for name, rank in distance.mean_ranks.items()
         if name != distance.control
     }
@@ -142,7 +143,7 @@ def _verdict(head: str, verdict: Verdict) -> str:
         return f"{start}: no method differs."
     alike = "; ".join(label((name, "")) for name in distance.alike) or "none"
     control = label((distance.control, ""))
-    return f"{start}, critical distance {distance.distance:.2f}; not told from {control}: {alike}."
+    return f"{start}, critical distance {distance.distance:.2f}; not distinguished from {control}: {alike}."
 
 
 def _cautions(of: Sequence[Comparison]) -> list[str]:
@@ -151,10 +152,10 @@ def _cautions(of: Sequence[Comparison]) -> list[str]:
 
 
 def _left_out(one: Comparison) -> str:
-    """Which seeds do not count, and for whose sake."""
+    """The seeds that are left out, and the methods without rows."""
     seeds = sorted({seed for _, seed in one.dropped})
     lacking = in_order({(name, "") for names in one.dropped.values() for name in names})
     if not seeds:
         return ""
-    whom = "; ".join(label(name) for name in lacking)
-    return f"Seeds {', '.join(map(str, seeds))} do not count, or not everywhere: rows of {whom} are missing there."
+    missing = "; ".join(label(name) for name in lacking)
+    return f"Seeds {', '.join(map(str, seeds))} are left out in all or some cells: rows of {missing} are missing."

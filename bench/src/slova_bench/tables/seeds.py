@@ -1,7 +1,7 @@
-"""Numbers over seeds: mean, standard error, and which methods are best or cannot be told from the best.
+"""Statistics over seeds: mean, standard error, and the methods that are best or cannot be distinguished from the best.
 
-A column is method -> seed -> value. Two methods are compared seed by seed (a paired t-test, two-sided): at a seed they
-share data order and often the network itself, so a test that takes them for independent would find ties that are none.
+A column is method -> seed -> value. Methods are compared by a two-sided paired t-test over seeds: at a seed they share
+the data order and often the network, so an unpaired test would find ties that are none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from slova_bench.tables.table import BEST, TIED
 __all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "marks", "paired_p"]
 
 ALPHA = 0.05
-FEWEST = 3  # seeds; with fewer in common no two methods are called tied, and with fewer none is called best
+FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
 
 Name = tuple[str, str]  # a method and its variant
 Column = Mapping[Name, Mapping[int, float]]
@@ -25,7 +25,7 @@ Column = Mapping[Name, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over seeds; with one seed there is no standard error."""
+    """Mean over seeds and its standard error, None with one seed."""
 
     mean: float
     error: float | None
@@ -40,8 +40,8 @@ def estimate(values: Mapping[int, float]) -> Estimate:
 
 
 def marks(column: Column, *, larger: bool) -> dict[Name, str]:
-    """The best mean, equal ones too, and what is not significantly worse at the seeds in common. Beside methods with
-    three seeds or more, those with fewer are not marked."""
+    """Mark the best mean, equal ones, and those not significantly worse at common seeds. Next to methods with three
+    seeds or more, those with fewer are not marked."""
     enough = {name: values for name, values in column.items() if len(values) >= FEWEST} or column
     means = {name: estimate(values).mean for name, values in enough.items()}
     means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
@@ -59,7 +59,7 @@ def _is_tied(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
 
 
 def paired_p(one: Mapping[int, float], other: Mapping[int, float]) -> float | None:
-    """The two-sided p-value of "no difference" at the seeds both have; None for fewer than three.
+    """The two-sided p-value of a paired t-test over common seeds; None for fewer than three.
 
     >>> paired_p({0: 0.1, 1: 0.2, 2: 0.3}, {0: 0.1, 1: 0.2, 2: 0.3})
     1.0

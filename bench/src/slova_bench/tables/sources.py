@@ -1,5 +1,4 @@
-"""Whose rows a table or a claim is made of: those of its experiment, or of one that asked the same where it was not
-run."""
+"""The rows of a table or claim: those of its experiment or, where it was not run, of one that includes them."""
 
 from __future__ import annotations
 
@@ -8,25 +7,25 @@ from slova_bench.results_folder import ResultsFolder
 
 __all__ = ["mark", "rows", "sets"]
 
-INSTEAD = {"ablation": "shift"}  # the same methods, and others, about the same sets
+INSTEAD = {"ablation": "shift"}  # which has the same methods and more on the same sets
 
 
-def sets(evidence: ResultsFolder, experiment: str) -> tuple[str, ...]:
-    """The training sets that there are rows of."""
+def sets(results: ResultsFolder, experiment: str) -> tuple[str, ...]:
+    """The training sets with rows."""
     other = INSTEAD.get(experiment, experiment)
-    return tuple(dict.fromkeys((*evidence.sets(experiment), *evidence.sets(other))))
+    return tuple(dict.fromkeys((*results.sets(experiment), *results.sets(other))))
 
 
-def rows(evidence: ResultsFolder, experiment: str, on: str) -> list[Row]:
-    return evidence.rows(_run(evidence, experiment, on), on)
+def rows(results: ResultsFolder, experiment: str, on: str) -> list[Row]:
+    return results.rows(_run(results, experiment, on), on)
 
 
-def mark(evidence: ResultsFolder, experiment: str, on: str) -> str:
-    """That of the rows, for a title."""
-    return evidence.mark(_run(evidence, experiment, on), on)
+def mark(results: ResultsFolder, experiment: str, on: str) -> str:
+    """The mark of the rows, for a title."""
+    return results.mark(_run(results, experiment, on), on)
 
 
-def _run(evidence: ResultsFolder, experiment: str, on: str) -> str:
-    """The experiment whose rows they are."""
+def _run(results: ResultsFolder, experiment: str, on: str) -> str:
+    """The experiment that provides the rows."""
     other = INSTEAD.get(experiment, experiment)
-    return other if on in evidence.sets(other) and on not in evidence.sets(experiment) else experiment
+    return other if on in results.sets(other) and on not in results.sets(experiment) else experiment

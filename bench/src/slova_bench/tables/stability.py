@@ -1,4 +1,4 @@
-"""How the paper's fit depends on its number of terms M and of points n_b (Appendix B), beside the optimal fit."""
+"""The paper's fit by its number of terms M and of points n_b (Appendix B), and the optimal fit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ OPTIMAL = "optimal"  # the fit without a parameter
 Fit = tuple[str, float, str]  # parameter, its value, preset
 
 
-def make(evidence: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """A row a fit: no best is marked, because the question is which of them differ at all."""
-    rows = evidence.rows("stability", on)
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    """One row per fit. None is marked as best, because the question is whether they differ."""
+    rows = results.rows("stability", on)
     fits = sorted({(row.parameter, row.parameter_value, row.preset) for row in rows})
     lines = [(text(_name(fit)), *(_entry(rows, fit, metric) for metric in METRICS)) for fit in fits]
     heads = [Column(f"{labels.metric(metric).name} {labels.better(metric)}") for metric in METRICS]

@@ -1,6 +1,6 @@
-"""A table as a value: columns, rows of typed entries, and notes; what it looks like is decided when it is written out.
+"""A table as a value: columns, rows of typed entries, and notes, independent of the output format.
 
-An entry keeps its number, so that a page can sort by it and a CSV loses nothing; the text is for a reader.
+An entry keeps its number, so that a page can sort by it and a CSV loses no digits; the text is for display.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """A column's head: what it shows, of what (`group`), and whether the paper says it."""
+    """A column head: its name, its group, and whether the values are those of the paper."""
 
     name: str
     group: str = ""
@@ -31,8 +31,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in one place of a table: text, and where it is a number, that, its standard error over seeds and a
-    mark."""
+    """One entry of a table: text and, for a number, its value, its standard error over seeds and a mark."""
 
     text: str
     value: float | None = None
@@ -42,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table:
-    """`name` is that of a file; `aside` is for tables that a short page hides until they are asked for."""
+    """A table. `name` is its file name; tables with `aside` are collapsed on a page."""
 
     name: str
     title: str
@@ -66,14 +65,14 @@ class Table:
 
 
 def text(words: object) -> Entry:
-    """An entry that is not a number, or one that is only counted."""
+    """An entry of text or of a count."""
     return Entry(str(words), float(words) if isinstance(words, int) else None)
 
 
 def number(
     value: float, *, error: float | None = None, mark: str = "", digits: int = 3, percent: bool = False
 ) -> Entry:
-    """An entry of a metric; shares that the paper prints in percent are shown so, and kept as shares."""
+    """An entry of a metric. With `percent` a share is displayed in percent; its value stays a share."""
     shown = _shown(value, digits, percent)
     spread = "" if error is None else f" ± {_small(error, digits, percent)}"
     return Entry(shown + spread + (" %" if percent else ""), value, error, mark)
@@ -86,6 +85,6 @@ def _shown(value: float, digits: int, percent: bool) -> str:
 
 
 def _small(value: float, digits: int, percent: bool) -> str:
-    """As many digits as the number beside it, and more where there would be none but zeros."""
+    """As many digits as the value, and more where all would be zeros."""
     found = (_shown(value, more, percent) for more in range(digits, digits + 5))
     return next((words for words in found if float(words)), _shown(value, digits, percent))

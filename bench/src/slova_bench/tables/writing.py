@@ -1,5 +1,4 @@
-"""Tables written out as markdown, LaTeX and CSV. Names come from files and from methods of a user's own, so whatever
-means something in the format is escaped."""
+"""Tables as markdown, LaTeX and CSV. Names may come from files and plug-ins, so special characters are escaped."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _LATEX = {
 
 
 def markdown(table: Table) -> str:
-    """A table of GitHub's kind; best entries bold, those tied with them in italics."""
+    """A GitHub table; best entries are bold, those tied with them italic."""
     heads = [plain(column.title) for column in table.columns]
     sides = ["---" if _is_words(table, place) else "---:" for place in range(len(heads))]
     rows = [[_marked(entry, plain, "**{}**", "*{}*") for entry in row] for row in table.rows]
@@ -33,13 +32,13 @@ def markdown(table: Table) -> str:
 
 
 def plain(words: str) -> str:
-    """Words that markdown shows as they are."""
+    """Text with the special characters of markdown escaped."""
     escaped = re.sub(r"([\\`*\[\]|~]|\b_|_\b)", r"\\\1", _line(words))
     return re.sub(r"<(?=[\w/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", escaped))
 
 
 def latex(table: Table) -> str:
-    """A floating table for booktabs; best entries bold, those tied with them underlined."""
+    """A floating table for booktabs; best entries are bold, those tied with them underlined."""
     shape = "".join("l" if _is_words(table, place) else "r" for place in range(len(table.columns)))
     rows = [[_marked(entry, _tex, r"\textbf{{{}}}", r"\underline{{{}}}") for entry in row] for row in table.rows]
     body = [" & ".join(row) + r" \\" for row in rows]
@@ -53,7 +52,7 @@ def latex(table: Table) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """Numbers in full, each with its standard error and its mark in columns of their own where a column has any."""
+    """Numbers with all digits; standard errors and marks have columns of their own."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = [part for place in range(len(table.columns)) for part in _parts(table, place)]
@@ -63,7 +62,7 @@ def csv_text(table: Table) -> str:
 
 
 def _parts(table: Table, place: int) -> list[tuple[str, Callable[[tuple[Entry, ...]], str]]]:
-    """The columns of a CSV that one column of the table becomes."""
+    """The CSV columns of one column of the table."""
     head, entries = table.columns[place].title, [row[place] for row in table.rows]
     parts: list[tuple[str, Callable[[tuple[Entry, ...]], str]]] = [(head, lambda row: _full(row[place]))]
     if any(entry.error is not None for entry in entries):
@@ -90,7 +89,7 @@ def _marked(entry: Entry, escape: Callable[[str], str], best: str, tied: str) ->
 
 
 def _heads(columns: Iterable[Column]) -> list[str]:
-    """The names of the columns, and above them those of their groups if there are any."""
+    """The names of the columns, below those of their groups if there are any."""
     columns = list(columns)
     names = " & ".join(_tex(column.name) for column in columns) + r" \\"
     if not any(column.group for column in columns):

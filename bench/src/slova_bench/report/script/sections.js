@@ -34,15 +34,15 @@ function drawChoice() {
 
 /** Those of this experiment and training set, or of all training sets together; many are folded away. */
 function drawFindings(panel) {
-  const all = [...document.querySelectorAll(".findings li")];
+  const all = [...document.querySelectorAll(".claims li")];
   const fits = ({ dataset }) => dataset.experiment === panel.experiment && [panel.on, ""].includes(dataset.on);
-  for (const finding of all) finding.hidden = !fits(finding);
-  const verdicts = all.filter(fits).map((finding) => finding.querySelector(".verdict").textContent);
+  for (const claim of all) claim.hidden = !fits(claim);
+  const verdicts = all.filter(fits).map((claim) => claim.querySelector(".verdict").textContent);
   const there = (data.verdicts ?? []).filter((verdict) => verdicts.includes(verdict));
   const counts = there.map((verdict) => `${verdicts.filter((one) => one === verdict).length} ${verdict}`);
-  byId("tally").textContent = `: ${counts.join(", ")}`;
-  byId("findings").open = verdicts.length <= (innerWidth < 560 ? 1 : 6);
-  show("findings", verdicts.length > 0);
+  byId("verdicts").textContent = `: ${counts.join(", ")}`;
+  byId("claims").open = verdicts.length <= (innerWidth < 560 ? 1 : 6);
+  show("claims", verdicts.length > 0);
 }
 
 function drawRanks(panel) {

@@ -1,4 +1,4 @@
-"""What the labels mean, from label 0 on."""
+"""The names of the classes, in the order of the labels."""
 
 from __future__ import annotations
 
