@@ -30,7 +30,7 @@ def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
     lines = done.stdout.splitlines()
     assert lines[0] == "CIFAR-10 at a glance"
     assert {line.split("  ")[0] for line in lines[4:-3]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
-    assert lines[-2] == "1 seed, 1,000 images of every shift; 10,000 and more seeds: docs/results.md"
+    assert lines[-2] == "1 seed, 500 images of every shift; 10,000 and more seeds: docs/results.md"
     assert lines[-1] == str(folder / "report.html")
     assert (folder / "report.html").stat().st_size < 5e6
     assert "shift on cifar10" in done.stderr, "progress"
@@ -39,7 +39,7 @@ def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
 def test_every_experiment_that_stored_logits_allow_is_run(demo):
     results = ResultsFolder.read(demo[0] / "results")
     assert set(results.names) == {f"{name}-cifar10-embedded" for name in STORED}
-    assert {row.n for row in results.rows("shift", "cifar10")} == {1000, 10_000}
+    assert {row.n for row in results.rows("shift", "cifar10")} == {500, 10_000}
 
 
 def test_ranks_are_those_among_the_papers_methods(demo):
