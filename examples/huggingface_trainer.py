@@ -25,7 +25,7 @@ config = BertConfig(
     vocab_size=64, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, num_labels=3
 )
 network = BertForSequenceClassification(config)
-slova.init_bias(network.classifier)
+slova.prepare(network, classes=3)
 with tempfile.TemporaryDirectory() as folder:
     arguments = TrainingArguments(
         folder, num_train_epochs=3, per_device_train_batch_size=32, learning_rate=3e-3, use_cpu=True, report_to=[],

@@ -17,7 +17,7 @@ warnings.filterwarnings("ignore", ".*treespec", FutureWarning)  # Lightning's ow
 class Digits(lightning.LightningModule):
     def __init__(self) -> None:
         super().__init__()
-        self.network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), slova.init_bias(nn.Linear(64, 10)))
+        self.network = slova.prepare(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
         self.metrics = nn.ModuleDict({"brier": as_metric(slova.metrics.Brier), "ece": as_metric(slova.metrics.Ece)})
         self.configure_optimizers = lambda: torch.optim.Adam(self.parameters(), 3e-3)
 

@@ -12,7 +12,7 @@ pixels, labels = (torch.as_tensor(part) for part in load_digits(return_X_y=True)
 images = pixels.float() / 16
 train, validation, test = slice(0, 900), slice(900, 1400), slice(1400, None)
 
-network = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), slova.init_bias(nn.Linear(128, 10)))
+network = slova.prepare(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10)))
 optimiser = torch.optim.Adam(network.parameters(), 3e-3)
 for _ in range(150):
     loss = slova.ova_loss(network(images[train]), labels[train])

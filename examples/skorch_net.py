@@ -11,7 +11,7 @@ torch.manual_seed(0)
 pixels, digits = load_digits(return_X_y=True)
 images = (pixels / 16).astype("float32")
 
-network = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), slova.init_bias(nn.Linear(64, 10)))
+network = slova.prepare(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
 net = NeuralNet(
     network, criterion=lambda: slova.ova_loss, optimizer=torch.optim.Adam, lr=3e-3, max_epochs=15, batch_size=64,
     train_split=None, verbose=0,

@@ -19,7 +19,7 @@ import timm
 
 torch.manual_seed(0)
 network = timm.create_model("resnet18", num_classes=3, in_chans=1)  # pretrained=True for the weights
-slova.init_bias(network.get_classifier())
+slova.prepare(network, classes=3)
 labels = torch.arange(96) % 3
 images = 0.3 * torch.rand(96, 1, 32, 32)
 for k in range(3):

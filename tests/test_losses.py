@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from slova.heads import NONE, log_none, log_slova
-from slova.losses import init_bias, multilabel_loss, ova_loss
+from slova.losses import init_bias, multilabel_loss, ova_loss, prepare
 
 REDUCTIONS = ["mean", "sum", "none"]
 
@@ -171,3 +171,134 @@ def test_the_multilabel_loss_compiles_to_one_graph():
 def test_logits_that_are_no_tensor_are_called_by_their_type(logits, name):
     with pytest.raises(TypeError, match=f"logits must be a floating point tensor, got {name}$"):
         ova_loss(logits, torch.zeros(4, dtype=torch.long))
+
+
+# weights of classes, smoothed labels, ignored rows
+
+
+def naive(logits, labels, class_weight, smoothing, ignore_index, reduction):
+    """Binary cross-entropy of soft targets, row by row."""
+    losses, weights = [], []
+    for row, label in zip(logits, labels.tolist(), strict=True):
+        target = torch.zeros_like(row)
+        if label >= 0:
+            target = (1 - smoothing) * one_hot(torch.tensor(label), len(row)).to(row) + smoothing / len(row)
+        p = row.sigmoid()
+        loss = -(target * p.log() + (1 - target) * (1 - p).log()).sum()
+        weight = 1.0 if label == NONE else float(label != ignore_index) and float(class_weight[label])
+        losses.append(torch.zeros(()).to(row) if label == ignore_index else weight * loss)
+        weights.append(weight)
+    total = torch.stack(losses)
+    return total if reduction == "none" else total.sum() / (sum(weights) if reduction == "mean" else 1)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("ignore_index", [-100, 2])
+def test_class_weights_smoothing_and_ignored_rows_are_those_of_the_naive_formula(reduction, ignore_index):
+    logits, labels = batch(40)
+    labels = torch.where(torch.arange(40) % 7 == 0, ignore_index, labels)
+    class_weight = torch.arange(1.0, 7.0, dtype=torch.float64)
+    expected = naive(logits, labels, class_weight, 0.1, ignore_index, reduction)
+    options = {"class_weight": class_weight, "label_smoothing": 0.1, "ignore_index": ignore_index}
+    torch.testing.assert_close(ova_loss(logits, labels, reduction=reduction, **options), expected)
+
+
+def test_weights_of_rows_and_classes_multiply():
+    logits, labels = batch(40)
+    rows, classes = torch.rand(40, dtype=torch.float64), torch.rand(6, dtype=torch.float64)
+    both = rows * torch.where(labels == NONE, 1.0, classes[labels.clamp(min=0)])
+    found = ova_loss(logits, labels, weight=rows, class_weight=classes)
+    torch.testing.assert_close(found, ova_loss(logits, labels, weight=both))
+
+
+def test_smoothing_is_the_multilabel_loss_of_smoothed_targets():
+    logits, labels = batch(40)
+    targets = torch.where(labels[:, None] == NONE, 0.0, 0.8 * targets_of(labels, 6) + 0.2 / 6)
+    torch.testing.assert_close(ova_loss(logits, labels, label_smoothing=0.2), multilabel_loss(logits, targets))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
+def test_an_ignored_row_has_no_gradient_whatever_its_logits(value):
+    logits, labels = batch(5)
+    logits[2] = value
+    labels[2] = -100
+    logits.requires_grad_()
+    ova_loss(logits, labels, ignore_index=-100, label_smoothing=0.1).backward()
+    assert (logits.grad[2] == 0).all()
+    assert logits.grad.isfinite().all()
+
+
+def test_all_options_pass_a_gradient_check():
+    logits, labels = batch(6)
+    labels[0] = -100
+    options = {"label_smoothing": 0.1, "ignore_index": -100, "class_weight": torch.rand(6, dtype=torch.float64)}
+    loss = lambda values: ova_loss(values, labels, **options)
+    assert torch.autograd.gradcheck(loss, logits.requires_grad_())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_options_take_half_precision(dtype):
+    logits, labels = batch(20, dtype=torch.float32)
+    logits, options = logits.to(dtype), {"label_smoothing": 0.1, "ignore_index": 3, "class_weight": torch.rand(6)}
+    found = ova_loss(logits, labels, **options)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, ova_loss(logits.float(), labels, **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label_smoothing": 1.5}, r"label_smoothing must lie in \[0, 1\], got 1.5"),
+        ({"ignore_index": NONE}, "ignore_index must not be -1, which is NONE"),
+        ({"class_weight": torch.ones(5)}, r"class_weight must have one number per class of 6, got shape \(5,\)"),
+        ({"class_weight": torch.ones(6, 1)}, r"class_weight must have one number per class of 6, got shape \(6, 1\)"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    logits, labels = batch(40)
+    with pytest.raises(ValueError, match=message):
+        ova_loss(logits, labels, **options)
+    with pytest.raises(ValueError, match="labels must lie in"):
+        ova_loss(logits, torch.full((40,), -100))
+
+
+# the last layer
+
+
+def test_prepare_sets_the_bias_of_the_last_layer_and_no_other():
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 10, 1), nn.Flatten())
+    before = network[0].bias.clone()
+    assert prepare(network) is network
+    torch.testing.assert_close(network[2].bias.sigmoid(), torch.full((10,), 0.1))
+    assert torch.equal(network[0].bias, before)
+
+
+def test_prepare_finds_the_layer_with_the_number_of_classes():
+    network = nn.ModuleDict({"head": nn.Linear(4, 10), "body": nn.Linear(8, 4)})
+    prepare(network, classes=10)
+    torch.testing.assert_close(network["head"].bias.sigmoid(), torch.full((10,), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        (nn.ReLU(), {}, r"ReLU has no linear or convolutional layer \(it has: none\)"),
+        (nn.Sequential(nn.Linear(3, 4)), {"classes": 5}, r"layer with 5 outputs \(it has: 0 \(4\)\); call init_bias"),
+        (nn.Linear(3, 4, bias=False), {}, "has no bias to set"),
+        (nn.LazyLinear(4), {}, "pass a batch through the network first"),
+    ],
+)
+def test_prepare_says_what_it_cannot_find(network, options, message):
+    with pytest.raises(ValueError, match=message):
+        prepare(network, **options)
+
+
+def test_a_prepared_network_starts_from_a_smaller_loss():
+    torch.manual_seed(0)
+    images, labels = torch.randn(200, 20), torch.arange(200) % 10
+    losses = []
+    for start in (lambda network: network, prepare):
+        torch.manual_seed(0)
+        network = start(nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 10)))
+        losses.append(float(ova_loss(network(images), labels).detach()))
+    assert losses[1] < 0.6 * losses[0]

@@ -27,7 +27,7 @@ from slova.scorer import Prediction, Scorer
 if TYPE_CHECKING:
     from slova.classifier import Classifier
     from slova.ensemble import Ensemble
-    from slova.losses import init_bias, multilabel_loss, ova_loss
+    from slova.losses import init_bias, multilabel_loss, ova_loss, prepare
     from slova.vision.outliers import add_outliers
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "log_softmax",
     "multilabel_loss",
     "ova_loss",
+    "prepare",
 ]
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ TORCH = {
     "init_bias": "slova.losses",
     "multilabel_loss": "slova.losses",
     "ova_loss": "slova.losses",
+    "prepare": "slova.losses",
     "add_outliers": "slova.vision.outliers",
 }
 MODULES = ("export", "extreme", "multilabel", "retrofit", "vision")

@@ -6,7 +6,7 @@ The losses are sums over classes, not means, as in the paper: a learning rate tu
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,23 +15,77 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from slova._backend import TORCH
 from slova.heads import NONE
 
-__all__ = ["init_bias", "multilabel_loss", "ova_loss"]
+__all__ = ["init_bias", "multilabel_loss", "ova_loss", "prepare"]
 
 Reduction = Literal["mean", "sum", "none"]
+LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+Layer = TypeVar("Layer", nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 SMALL = 2.0**-32  # a power of two changes no digit, and the sum of large losses does not overflow before the mean
 
 
-def ova_loss(logits: Tensor, labels: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean") -> Tensor:
-    """-log P(label and no other)  (Eq. 1); for the label NONE, -log P(none). `weight` is one number per row.
+def ova_loss(
+    logits: Tensor,
+    labels: Tensor,
+    *,
+    weight: Tensor | None = None,
+    class_weight: Tensor | None = None,
+    label_smoothing: float = 0.0,
+    ignore_index: int | None = None,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """-log P(label and no other)  (Eq. 1); for the label NONE, -log P(none). See `prepare` for the network.
 
-    With weights the mean is the weighted one, sum(weight * loss) / sum(weight).
+    weight: one number per row. With weights the mean is the weighted one, sum(weight * loss) / sum(weight).
+    class_weight: one number per class (K,), the weight of the rows of that class, as in cross-entropy; NONE rows have
+        weight 1. It multiplies `weight`.
+    label_smoothing: the targets of a row are mixed with 1/K, as in cross-entropy: 1 - s + s/K for its label and s/K for
+        the others. NONE rows keep their targets, which are all 0.
+    ignore_index: rows with this label have loss 0 and do not count in the mean; PyTorch's is -100.
     """
     logits = _logits(logits)
+    _check_tensor(labels, "labels")
+    _check_options(logits, class_weight, label_smoothing, ignore_index)
+    ignored = None if ignore_index is None else labels == ignore_index
+    if ignored is not None:
+        logits, labels = logits.masked_fill(ignored.unsqueeze(-1), 0), labels.masked_fill(ignored, NONE)
     check_targets(logits, labels)
-    index = torch.where(labels == NONE, 0, labels).long().unsqueeze(-1)
+    is_none = labels == NONE
+    index = torch.where(is_none, 0, labels).long().unsqueeze(-1)
     own = logits.gather(-1, index)
-    signed = logits.scatter(-1, index, torch.where(labels.unsqueeze(-1) == NONE, own, -own))
-    return reduced(TORCH.softplus(signed).sum(-1), weight, reduction)
+    signed = logits.scatter(-1, index, torch.where(is_none.unsqueeze(-1), own, -own))
+    losses = TORCH.softplus(signed).sum(-1)
+    if label_smoothing:
+        excess = own.squeeze(-1) - logits.mean(-1)
+        losses = losses + label_smoothing * excess.masked_fill(is_none, 0)
+    return reduced(losses, _row_weight(losses, index, is_none, ignored, (weight, class_weight)), reduction)
+
+
+def _check_options(
+    logits: Tensor, class_weight: Tensor | None, label_smoothing: float, ignore_index: int | None
+) -> None:
+    if class_weight is not None:
+        _check_tensor(class_weight, "class_weight")
+        classes, shape = logits.shape[-1], tuple(class_weight.shape)
+        if shape != (classes,):
+            raise ValueError(f"class_weight must have one number per class of {classes}, got shape {shape}")
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
+    if ignore_index == NONE:
+        raise ValueError(f"ignore_index must not be {NONE}, which is NONE: the rows that belong to no class")
+
+
+def _row_weight(
+    losses: Tensor, index: Tensor, is_none: Tensor, ignored: Tensor | None, weights: tuple[Tensor | None, Tensor | None]
+) -> Tensor | None:
+    """The weight of each row: its own, times that of its class, times 0 if it is ignored."""
+    weight, class_weight = weights
+    if class_weight is not None:
+        factor = class_weight.to(losses)[index.squeeze(-1)].masked_fill(is_none, 1)
+        weight = factor if weight is None else _check_weight(weight, losses) * factor
+    if ignored is not None:
+        weight = torch.ones_like(losses) if weight is None else _check_weight(weight, losses)
+        weight = weight.masked_fill(ignored, 0)
+    return weight
 
 
 def multilabel_loss(
@@ -50,18 +104,47 @@ def multilabel_loss(
     return reduced(losses, weight, reduction)
 
 
+def prepare(network: nn.Module, *, classes: int | None = None) -> nn.Module:
+    """Prepare a network for training with `ova_loss`: set the bias of its last layer by `init_bias`, and return it.
+
+    The last layer is the linear or convolutional layer that was registered last, with `classes` outputs if given. With
+    a bias of about 0 each class starts from probability 1/2, and the first steps only learn that most are wrong.
+
+    >>> network = prepare(nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)))
+    >>> network[2].bias.sigmoid()[0].item()
+    0.10000000149011612
+    """
+    layers = {name: layer for name, layer in network.named_modules() if isinstance(layer, LAYERS)}
+    found = [name for name, layer in layers.items() if classes in (None, _outputs(layer))]
+    if not found:
+        outputs = "" if classes is None else f" with {classes} outputs"
+        sizes = ", ".join(f"{name or 'itself'} ({_outputs(layer)})" for name, layer in layers.items()) or "none"
+        raise ValueError(
+            f"{type(network).__name__} has no linear or convolutional layer{outputs} (it has: {sizes}); "
+            "call init_bias with its last layer"
+        )
+    init_bias(layers[found[-1]])
+    return network
+
+
 @torch.no_grad()
-def init_bias(linear: nn.Linear) -> nn.Linear:
-    """Set the bias of a final layer to -log(K - 1), so that training starts from p = 1/K per class rather than from 1/2.
+def init_bias(layer: Layer) -> Layer:
+    """Set the bias of a final layer to -log(K - 1), so that training starts from p = 1/K per class rather than 1/2.
 
     >>> layer = init_bias(nn.Linear(64, 10))
     >>> layer.bias.sigmoid()[0].item()
     0.10000000149011612
     """
-    if linear.bias is None:
-        raise ValueError(f"{linear} has no bias to set")
-    linear.bias.fill_(-math.log(max(linear.out_features - 1, 1)))
-    return linear
+    if layer.bias is None:
+        raise ValueError(f"{layer} has no bias to set")
+    if isinstance(layer.bias, nn.UninitializedParameter):
+        raise ValueError(f"{layer} has no shape yet: pass a batch through the network first")
+    layer.bias.fill_(-math.log(max(_outputs(layer) - 1, 1)))
+    return layer
+
+
+def _outputs(layer: nn.Module) -> int:
+    return int(layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels)  # type: ignore[arg-type]
 
 
 def _logits(logits: Tensor) -> Tensor:
@@ -105,15 +188,20 @@ def _can_be_read(targets: Tensor) -> bool:
 def reduced(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:
     """The losses (...) in this reduction, with `weight` (...)."""
     if weight is not None:
-        _check_tensor(weight, "weight")
-    if weight is not None and weight.shape != losses.shape:
-        raise ValueError(f"weight {tuple(weight.shape)} does not match the rows {tuple(losses.shape)}")
+        weight = _check_weight(weight, losses)
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
-    weighted = losses if weight is None else losses * weight.to(losses)
+    weighted = losses if weight is None else losses * weight
     if reduction == "none":
         return weighted
     if reduction == "sum":
         return weighted.sum()
     small = losses * SMALL
-    return (small.mean() if weight is None else (small * weight.to(losses)).sum() / weight.to(losses).sum()) / SMALL
+    return (small.mean() if weight is None else (small * weight).sum() / weight.sum()) / SMALL
+
+
+def _check_weight(weight: Tensor, losses: Tensor) -> Tensor:
+    _check_tensor(weight, "weight")
+    if weight.shape != losses.shape:
+        raise ValueError(f"weight {tuple(weight.shape)} does not match the rows {tuple(losses.shape)}")
+    return weight.to(losses)
