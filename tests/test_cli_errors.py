@@ -102,7 +102,7 @@ class Bomb:
         ("empty.npz", "empty.npz has no rows"),
         ("header.csv", "header.csv has no rows"),
         ("integers.npz", "integers.npz has logits of type int64; expected floating point"),
-        ("flat.npz", "flat.npz: logits has shape (3,); logits want (rows, classes)"),
+        ("flat.npz", "flat.npz: logits has shape (3,); logits must have shape (rows, classes)"),
         ("cut.npz", "cut.npz is not an npz file, or is damaged"),
         ("ragged.csv", "ragged.csv has 3 cells in row 1 (counted from 0), and 4 columns"),
         ("comma.csv", "comma.csv has 5 cells in row 0 (counted from 0), and 4 columns"),
@@ -157,7 +157,7 @@ def test_a_damaged_model_is_refused(folder):
     assert error("score good.npz --model good.npz").startswith("good.npz is not a slova file")
     assert error("metrics good.npz --model missing.slova") == "missing.slova cannot be read: No such file or directory"
     artifact.save("bad.slova", "scorer", {}, {"head": "slova"})
-    assert error("score good.npz --model bad.slova").startswith("bad.slova is damaged")
+    assert error("score good.npz --model bad.slova").startswith("bad.slova cannot be used")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_damaged_model_is_refused(folder):
         ("fit good.npz -o m.slova --rescale --stream", "--rescale needs all rows in memory"),
         (
             "fit good.npz -o m.slova --calibration beta --at-most-one",
-            "--at-most-one belongs to exponential calibration, got --calibration beta",
+            "--at-most-one has no effect with --calibration beta",
         ),
         ("fit good.npz -o m.slova --calibration none --pairs top", "--pairs has no effect with --calibration none"),
         ("fit good.npz -o m.slova --calibration cubic", "Invalid value for '--calibration': 'cubic' is not one of"),
@@ -203,10 +203,10 @@ def test_invalid_options_are_errors(folder, command, sentence):
 def test_logits_in_an_npy_file_need_a_file_of_labels(folder):
     np.save("logits.npy", LOGITS)
     assert (
-        error("fit logits.npy -o m.slova") == "logits.npy holds logits only: name the file of the labels with --labels"
+        error("fit logits.npy -o m.slova") == "logits.npy holds logits only: give the file of the labels with --labels"
     )
     assert error("fit logits.npy --labels logits.npy -o m.slova").startswith(
-        "logits.npy has shape (30, 3); labels want"
+        "logits.npy has shape (30, 3); labels must have"
     )
 
 

@@ -182,7 +182,7 @@ def test_a_java_that_does_not_start_is_an_error(rows, model_file, tmp_path):
         ("metrics {rows}/0.parquet --workers 2", "--workers requires --engine"),
         ("fit {rows}/0.parquet -o m.slova --workers 2", "--workers requires --engine"),
         ("fit {rows} -o m.slova --engine local --calibration beta", "--engine supports exponential calibration only"),
-        ("fit {rows} -o m.slova --engine local --stream", "leave out --stream"),
+        ("fit {rows} -o m.slova --engine local --stream", "--stream has no effect with --engine"),
         ("fit {rows} -o m.slova --engine local --rescale", "--rescale needs all rows in memory"),
         ("fit {rows} -o m.slova --engine local --labels l.npy", "with --engine, labels must be in the same files"),
         ("fit {map} -o m.slova --engine local", "an engine reads .parquet files and folders of them"),

@@ -98,8 +98,8 @@ def test_the_metrics_of_a_server_are_those_of_its_answers(serving, scorer, logit
 
 
 def test_ood_rows_show_as_drift(serving, scorer):
-    foreign = np.random.default_rng(5).normal(-1, 1, (300, 3))
+    ood = np.random.default_rng(5).normal(-1, 1, (300, 3))
     with serving(scorer_model(scorer)) as client:
-        assert client.predict({"inputs": foreign.tolist()})[0] == 200
+        assert client.predict({"inputs": ood.tolist()})[0] == 200
         found = client.metrics()
     assert found["slova_confidence_drift"] > 3 * found["slova_confidence_drift_chance"]

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from slova.export.file_metadata import OUTPUTS, ExportError, Metadata
+from slova.export.file_metadata import OUTPUTS, ExportError, Metadata, sentence
 from slova.export.job import Exported
 from slova.export.onnx_operators import OPSET, translation_table
 from slova.export.onnx_session import Session
-from slova.export.torch_program import quiet, sentence, shapes
+from slova.export.torch_program import quiet, shapes
 
 __all__ = ["graphed"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from slova._backend import to_numpy
+from slova._backend import Array, to_numpy
 from slova.export import onnx_operators as formulas
 from slova.export.file_metadata import OUTPUTS, Metadata
 from slova.export.onnx_operators import record
@@ -28,7 +28,8 @@ def scorer_graph(scorer: Scorer, reject: float, metadata: Metadata) -> bytes:
     logits = Node(graph, "logits", TensorProto.FLOAT, ("batch", scorer.classes))
     with record(graph):
         found = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
-    return graph.model(logits, dict(zip(OUTPUTS, found, strict=True)), metadata.lines).SerializeToString()
+    content: bytes = graph.model(logits, dict(zip(OUTPUTS, found, strict=True)), metadata.lines).SerializeToString()
+    return content
 
 
 class _Onnx:
@@ -37,65 +38,65 @@ class _Onnx:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def floating(self, array: Node) -> Node:
+    def floating(self, array: Node) -> Array:
         if array.dtype not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             raise TypeError
         return array
 
-    def like(self, values: Any, array: Node) -> Node:
+    def like(self, values: Any, array: Node) -> Array:
         return self.graph.CastLike(values if isinstance(values, Node) else to_numpy(values), array)
 
-    def minus(self, left: Node, right: Node) -> Node:
+    def minus(self, left: Node, right: Node) -> Array:
         equal = self.graph.And(self.graph.IsInf(right), self.graph.Equal(left, right))
         return self.where(equal, 0.0, left - right)
 
-    def logsumexp(self, array: Node) -> Node:
-        return formulas.logsumexp(array, -1)
+    def logsumexp(self, array: Node) -> Array:
+        return formulas.logsumexp(array, [-1])
 
-    def log1mexp(self, array: Node) -> Node:
+    def log1mexp(self, array: Node) -> Array:
         near, far = self.log(-formulas.expm1(array)), formulas.log1p(-self.exp(array))
         return self.where(array > -np.log(2), near, far)
 
-    def top(self, array: Node) -> tuple[Node, Node]:
+    def top(self, array: Node) -> tuple[Array, Array]:
         return formulas.top(array, -1, keepdim=True)
 
-    def take(self, array: Node, index: Node) -> Node:
+    def take(self, array: Node, index: Node) -> Array:
         return self.graph.GatherElements(array, index, axis=-1)
 
-    def put(self, array: Node, index: Node, values: Node) -> Node:
+    def put(self, array: Node, index: Node, values: Node) -> Array:
         return self.graph.ScatterElements(array, index, values, axis=-1)
 
-    def drop(self, array: Node, index: Node) -> Node:
+    def drop(self, array: Node, index: Node) -> Array:
         return self.put(array, index, self.full(self.take(array, index), 0.0))
 
-    def where(self, condition: Node, left: Any, right: Any) -> Node:
+    def where(self, condition: Node, left: Any, right: Any) -> Array:
         like = left if isinstance(left, Node) else right
         left, right = (each if isinstance(each, Node) else self.like(each, like) for each in (left, right))
         return self.graph.Where(condition, left, right)
 
-    def clip(self, array: Node, low: float | None, high: float | None) -> Node:
+    def clip(self, array: Node, low: float | None, high: float | None) -> Array:
         return formulas.clamp(array, low, high)
 
-    def softplus(self, array: Node) -> Node:
+    def softplus(self, array: Node) -> Array:
         return formulas.softplus(array)
 
-    def log1p(self, array: Node) -> Node:
+    def log1p(self, array: Node) -> Array:
         return formulas.log1p(array)
 
-    def exp(self, array: Node) -> Node:
+    def exp(self, array: Node) -> Array:
         return self.graph.Exp(array)
 
-    def log(self, array: Node) -> Node:
+    def log(self, array: Node) -> Array:
         return self.graph.Log(array)
 
-    def cumsum_before(self, array: Node) -> Node:
+    def cumsum_before(self, array: Node) -> Array:
         wide = self.graph.Cast(array, to=TensorProto.DOUBLE)
         return self.like(self.graph.CumSum(wide, np.array(-1), exclusive=1), array)
 
-    def full(self, array: Node, value: float) -> Node:
+    def full(self, array: Node, value: float) -> Array:
         node = self.graph.Expand(self.like(value, array), self.graph.Shape(array))
         node.shape = array.shape
         return node
 
-    def locate(self, edges: Node, array: Node) -> Node:
+    def locate(self, edges: Node, array: Node) -> Array:
         return formulas.searchsorted(edges, array, right=True)
