@@ -64,9 +64,6 @@ def nll(log_probs, labels):
 def excess(kind, seed, **case):
     """Log-loss on test rows beyond that of a temperature fitted to the same rows."""
     logits, labels, test, truth = world(seed=seed, **case)
-    log_odds = (
-        (lambda rows: rows - 3.0) if kind == "one-vs-all" else (lambda rows: log_odds_from_log_probs(log_softmax(rows)))
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a temperature may have no best value
         temperature = TemperatureScaling.fit(log_softmax(logits), labels)
@@ -91,9 +88,7 @@ def test_forests_that_are_certain_and_wrong_are_survived():
     votes = generator.binomial(3, 0.05, (2000, 4)) + 0.0
     votes[np.arange(2000), np.where(generator.random(2000) < 0.9, labels, (labels + 1) % 4)] += 4
     with np.errstate(divide="ignore"):
-        log_odds = log_odds_from_log_probs(
-            np.log(np.floor(votes / 10) / np.floor(votes / 10).sum(axis=1, keepdims=True))
-        )
+        log_odds = log_odds_from_log_probs(np.log(votes / votes.sum(axis=1, keepdims=True)))
     fitted = PosteriorCalibration.fit(log_odds[:1000], labels[:1000])
     assert nll(fitted(log_odds[1000:]), labels[1000:]) < 0.6
 
