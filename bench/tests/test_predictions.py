@@ -144,7 +144,7 @@ def test_committed_rows_of_the_clean_test_set_are_computed_from_stored_answers(n
     committed = {row.metric: row.value for row in cells}
     bench, (method,) = StoredBench.of(embedded("cifar10")), find([name])
     trained = bench.trained(method, 0)
-    outputs, labels = bench.ask(trained, TestSet("cifar10-test"))
+    outputs, labels = bench.logits(trained, TestSet("cifar10-test"))
     log_probs, fitted = mean_readout(method.head, outputs.logits).log_probs, calibration(method, bench, trained)
     log_probs = log_probs if fitted is None else fitted(log_probs)
     probs = np.exp(log_probs)
