@@ -37,4 +37,4 @@ for name, scorer in [("as trained", SetScorer()), ("calibrated", fitted)]:
 
 answered = confidence >= fitted.threshold(risk=0.1)
 right = subset_accuracy(sets[answered], targets[test][answered])
-print(f"promised 90 % right sets: answered {answered.float().mean():.0%}, right {right:.1%}")
+print(f"at most 10 % wrong sets: answered {answered.float().mean():.0%}, right {right:.1%}")

@@ -1,4 +1,4 @@
-"""Wrap a scikit-learn classifier so that it may decline: error among the answers against the share of answers."""
+"""A scikit-learn classifier that can reject: the error among the answered rows against their share."""
 
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier

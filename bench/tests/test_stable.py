@@ -56,7 +56,7 @@ def test_every_method_of_every_data_set_has_a_key_without_an_import_path(on, nam
     bench = Bench(DATASET_RECIPES[on])
     for method in methods().values():
         if method.name in ("softmax", "ova") or name == "fair":
-            (chosen,) = preset([method], name, experiment="shift", setting=bench.dataset)
+            (chosen,) = preset([method], name, experiment="shift", dataset=bench.dataset)
             text = json.dumps(bench.description(chosen))
             assert "slova." not in text
             assert "slova_bench" not in text

@@ -7,8 +7,9 @@ The class axis is the last one. Half precision is computed and returned in float
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +17,9 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["NUMPY", "TORCH", "Array", "Backend", "floating", "of", "to_numpy"]
+__all__ = ["NUMPY", "TORCH", "Array", "Backend", "floating", "in_chunks", "of", "to_numpy"]
+
+CHUNK = 1 << 21  # numbers at a time: a few megabytes, far below what a whole result would touch
 
 # A numpy array or a torch tensor: the two share operators but no base class. A function returns the kind it was given.
 Array = Any
@@ -64,6 +67,19 @@ def floating(array: Array, name: str) -> tuple[Array, Backend]:
         return ops.floating(array), ops
     except TypeError:
         raise TypeError(f"{name} must be floating point, got {array.dtype}") from None
+
+
+def in_chunks(
+    function: Callable[[Array, Backend], tuple[Array, ...]], logits: Array, ops: Backend
+) -> tuple[Array, ...]:
+    """A function of logits (..., K) with results of shape (...); large arrays on the host are taken in chunks."""
+    on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
+    known = all(isinstance(size, int) for size in logits.shape)  # while a program is traced, its batch has no size yet
+    if not on_host or not known or math.prod(logits.shape) <= 2 * CHUNK:
+        return function(logits, ops)
+    flat, rows = logits.reshape(-1, logits.shape[-1]), max(1, CHUNK // logits.shape[-1])
+    chunks = [function(flat[first : first + rows], ops) for first in range(0, len(flat), rows)]
+    return tuple(ops.concatenate(parts).reshape(logits.shape[:-1]) for parts in zip(*chunks, strict=True))
 
 
 def to_numpy(array: Array) -> np.ndarray:

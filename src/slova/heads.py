@@ -12,32 +12,33 @@ where the products are sums of softplus(f) = log(1 + e^f), for numpy arrays and 
 differentiable.
 
 A `Head` is one way to read logits: `SLOVA(logits)` is the readout of all classes, `SLOVA.top(logits)` only the top
-class of each row, in one pass and without a result of shape (N, K). `HEADS` finds a head by its name.
+class of each row, without a result of shape (N, K). `HEADS` finds a head by its name.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
-
-from slova._backend import Array, Backend
+from slova._backend import Array, Backend, in_chunks
 from slova._validation import NONE, check_logits
 
 __all__ = [
+    "BINARY",
+    "BINARY_PROBABILITIES",
     "HEADS",
     "NONE",
     "OVA",
+    "OVA_PROBABILITIES",
+    "PROBABILITIES",
     "SLOVA",
     "SOFTMAX",
     "Head",
     "Readout",
     "Top",
     "find_head",
-    "in_chunks",
     "log_multilabel",
     "log_none",
     "log_ova",
@@ -47,7 +48,6 @@ __all__ = [
     "top_and_none",
 ]
 
-CHUNK = 1 << 21  # numbers at a time: a few megabytes, far below what a whole result would touch
 INF = float("inf")
 
 Formula = Callable[[Array, Backend], Array]
@@ -80,6 +80,9 @@ class Head:
     top_formula: the top class without the other ones; None takes it from `log_probs`.
     order_preserving: whether the largest logit is always the most probable class. It is then the label, even where
         rounding ties log-probabilities.
+    log_odds: the log-odds of each class (..., K), to which the default calibrator is fitted; None: the logits.
+    to_logits: makes logits of values of another kind, such as probabilities; None: the values are logits.
+    columns: how many values a row has; None: one per class.
     """
 
     name: str
@@ -88,13 +91,21 @@ class Head:
     log_several: Formula | None = None
     top_formula: Callable[[Array, Backend], Top] | None = None
     order_preserving: bool = False
+    log_odds: Formula | None = None
+    to_logits: Formula | None = None
+    columns: int | None = None
 
-    def __call__(self, logits: Array) -> Readout:
-        return self.readout(*check_logits(logits))
+    def __call__(self, values: Array) -> Readout:
+        return self.readout(*self.check(values))
 
-    def top(self, logits: Array) -> Top:
+    def top(self, values: Array) -> Top:
         """The most probable class of each row; large arrays on the host are taken in chunks."""
-        return Top(*in_chunks(self.read_top, *check_logits(logits)))
+        return Top(*in_chunks(self.read_top, *self.check(values)))
+
+    def check(self, values: Array, classes: int | None = None) -> tuple[Array, Backend]:
+        """The logits of values that a user gives, and their primitives."""
+        logits, ops = check_logits(values, self.columns or classes)
+        return (logits if self.to_logits is None else self.to_logits(logits, ops)), ops
 
     def readout(self, logits: Array, ops: Backend) -> Readout:
         """The same as calling the head, for logits that were checked."""
@@ -128,19 +139,6 @@ def find_head(head: str | Head) -> Head:
     if not isinstance(head, str) or head not in HEADS:
         raise ValueError(f"head must be a Head or one of {', '.join(HEADS)}, got {head!r}")
     return HEADS[head]
-
-
-def in_chunks(
-    function: Callable[[Array, Backend], tuple[Array, ...]], logits: Array, ops: Backend
-) -> tuple[Array, ...]:
-    """A function of logits (..., K) with results of shape (...); large arrays on the host are taken in chunks."""
-    on_host = isinstance(logits, np.ndarray) or (logits.device.type == "cpu" and not logits.requires_grad)
-    known = all(isinstance(size, int) for size in logits.shape)  # while a program is traced, its batch has no size yet
-    if not on_host or not known or math.prod(logits.shape) <= 2 * CHUNK:
-        return function(logits, ops)
-    flat, rows = logits.reshape(-1, logits.shape[-1]), max(1, CHUNK // logits.shape[-1])
-    chunks = [function(flat[first : first + rows], ops) for first in range(0, len(flat), rows)]
-    return tuple(ops.concatenate(parts).reshape(logits.shape[:-1]) for parts in zip(*chunks, strict=True))
 
 
 def log_softmax(logits: Array) -> Array:
@@ -200,6 +198,15 @@ def _softmax(logits: Array, ops: Backend) -> Array:
     return shifted - ops.log1p(rival_odds.sum(-1))[..., None]
 
 
+def _softmax_log_odds(logits: Array, ops: Backend) -> Array:
+    """log p - log(1 - p), where 1 - p is the sum of the others, so that a probability near one keeps its digits."""
+    log_probs = _softmax(logits, ops)
+    top, index = ops.top(log_probs)
+    others = ops.logsumexp(ops.put(log_probs, index, ops.full(top, -INF)))[..., None]
+    rest = ops.put(ops.log1mexp(ops.clip(log_probs, None, -math.log(2))), index, others)
+    return ops.minus(log_probs, rest)
+
+
 def _ova(logits: Array, ops: Backend) -> Array:
     return -ops.softplus(-logits)
 
@@ -241,7 +248,17 @@ SLOVA = Head(
 """This class and no other: the readout of the paper."""
 OVA = Head(name="ova", log_probs=_ova, log_none=_none, log_several=_several, order_preserving=True)
 """One-vs-all: each class by itself, so that a row can sum to more than one."""
-SOFTMAX = Head(name="softmax", log_probs=_softmax, order_preserving=True)
-"""Softmax: none and several are impossible."""
-HEADS = {head.name: head for head in (SLOVA, OVA, SOFTMAX)}
+SOFTMAX = Head(name="softmax", log_probs=_softmax, order_preserving=True, log_odds=_softmax_log_odds)
+"""Softmax, of logits or of log-probabilities: none and several are impossible."""
+PROBABILITIES = replace(SOFTMAX, name="probabilities", to_logits=lambda probs, ops: ops.log(probs))
+"""Probabilities whose rows sum to one."""
+OVA_PROBABILITIES = replace(SLOVA, name="ova_probabilities", to_logits=lambda p, ops: ops.log(p) - ops.log(1 - p))
+"""One-vs-all probabilities, each class by itself."""
+BINARY = replace(SOFTMAX, name="binary", columns=1, to_logits=lambda f, ops: ops.append(0 * f, f[..., 0]))
+"""One logit per row, of class 1 against class 0."""
+BINARY_PROBABILITIES = replace(
+    BINARY, name="binary_probabilities", to_logits=lambda p, ops: ops.append(ops.log(1 - p), ops.log(p)[..., 0])
+)
+"""One probability per row, that of class 1."""
+HEADS = {h.name: h for h in (SLOVA, OVA, SOFTMAX, PROBABILITIES, OVA_PROBABILITIES, BINARY, BINARY_PROBABILITIES)}
 """Every head by its name."""

@@ -114,7 +114,7 @@ def prepare(network: nn.Module, *, classes: int | None = None) -> nn.Module:
     >>> network[2].bias.sigmoid()[0].item()
     0.10000000149011612
     """
-    layers = {name: layer for name, layer in network.named_modules() if isinstance(layer, LAYERS)}
+    layers: dict[str, Any] = {name: layer for name, layer in network.named_modules() if isinstance(layer, LAYERS)}
     found = [name for name, layer in layers.items() if classes in (None, _outputs(layer))]
     if not found:
         outputs = "" if classes is None else f" with {classes} outputs"

@@ -8,15 +8,15 @@ outcome is a member if its probability is at least a threshold, a low quantile o
 (Romano et al. 2020) because it needs no random numbers, gives the smallest sets on average where the probabilities are
 right, and extends to one threshold per outcome.
 
-Theorem. Let the N rows and a new input be exchangeable, for example independent draws from one distribution, and let the
-probabilities not be fitted on the rows. With t the k-th smallest score, k = floor((1 - coverage) (N + 1)), the true
-outcome of the new input is a member with probability at least `coverage`, whatever the probabilities: its score is
-equally likely to have any rank among the N + 1, so it is below t with probability at most k / (N + 1). With k = 0 every
-outcome is a member. The probability is over the draw of the rows and of the input (marginal coverage): one class may be
-covered less often and another more often. With `per_class` the same holds for the N_y rows of each outcome y, given that
-y is the true outcome (class-conditional coverage), where (1 - coverage) (N_y + 1) >= 1: 19 rows for 95 %. Other outcomes
-take the threshold of all rows, without a guarantee of their own, and `conditional` is False for them.
-The most probable outcome is always a member, which only raises the coverage.
+Theorem. Let the N rows and a new input be exchangeable, for example independent draws from one distribution, and let
+the probabilities not be fitted on the rows. With t the k-th smallest score, k = floor((1 - coverage) (N + 1)), the
+true outcome of the new input is a member with probability at least `coverage`, whatever the probabilities: its score
+is equally likely to have any rank among the N + 1, so it is below t with probability at most k / (N + 1). With k = 0
+every outcome is a member. The probability is over the draw of the rows and of the input (marginal coverage): one
+class may be covered less often and another more often. With `per_class` the same holds for the N_y rows of each
+outcome y, given that y is the true outcome (class-conditional coverage), where (1 - coverage) (N_y + 1) >= 1: 19 rows
+for 95 %. Other outcomes take the threshold of all rows, without a guarantee of their own, and `conditional` is False
+for them. The most probable outcome is always a member, which only raises the coverage.
 """
 
 from __future__ import annotations

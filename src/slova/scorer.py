@@ -1,58 +1,49 @@
-"""From logits to predictions: a label or NONE, a calibrated confidence, P(none) and P(several).
+"""From logits to the answer: a label or NONE, its calibrated confidence, and why it is low.
 
-The same steps for files of logits, torch modules and scikit-learn:
+    logits -> head -> log-odds or log-probabilities -> calibrator -> probabilities of the K classes and of NONE
 
-    logits -> [affine calibrator] -> head -> Readout -> calibrator -> confidence of the top class
+The same steps serve files of logits, torch modules and scikit-learn. One distribution over K + 1 outcomes decides
+everything: `predict_proba` returns it, and `predict` the top class, its probability (`confidence`), that of NONE
+(`none`) and that of the other classes (`ambiguous`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from slova import artifact
-from slova._backend import Array, Backend
-from slova._validation import Floats, Ints, check_logits, check_rows, check_share, check_weight
-from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, ExponentialCalibration, resolve
-from slova.heads import HEADS, NONE, SLOVA, Head, Readout, Top, find_head, in_chunks
+from slova._backend import Array, Backend, in_chunks
+from slova._validation import NONE, check_share
+from slova.calibration import AffineCalibration, Calibrator, complete
+from slova.heads import SLOVA, Head, Readout
 from slova.metrics import Selection
+from slova.prediction import Prediction
 from slova.thresholds import threshold_for
 
 if TYPE_CHECKING:
+    from slova.evaluation import Evaluation, FitReport
     from slova.export.parity import Parity
 
-__all__ = ["Prediction", "Saved", "Scorer", "file_labels", "fit_none_calibrator", "load_saved"]
+__all__ = ["Calibration", "Scorer"]
 
-PARTS = ("before", "calibrator", "none_calibrator", "validation")
-VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection}
+LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
 
 Calibration = str | Callable[..., Calibrator] | None
 
 
-class Prediction(NamedTuple):
-    """The answer per input: the label (NONE where it was rejected; with class names given the name, and None), the
-    calibrated probability that this label is right, the probability that no class fits, and that several do."""
-
-    label: Array
-    confidence: Array
-    none: Array
-    several: Array
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scorer:
     """A head and its calibrators, for numpy arrays and torch tensors of logits.
 
     classes: the number of classes K.
     head: how logits are read.
     before: an affine calibrator of the logits, in front of the head.
-    calibrator: the calibrator of the log-probabilities; None leaves them as the head gives them.
-    none_calibrator: the calibrator of log P(none).
-    validation: the confidences and hits of the validation set, by which `threshold` is found.
+    calibrator: the calibrator of the log-odds or log-probabilities; None leaves them as the head gives them.
+    none_calibrator: the calibrator of log P(none), where the calibrator has none of its own.
+    validation: the confidences and hits of the validation rows, by which `threshold` is found.
+    report: what `fit` found.
     """
 
     classes: int
@@ -61,6 +52,7 @@ class Scorer:
     calibrator: Calibrator | None = None
     none_calibrator: Calibrator | None = None
     validation: Selection | None = None
+    report: FitReport | None = None
 
     @classmethod
     def fit(
@@ -68,83 +60,104 @@ class Scorer:
         logits: Array,
         labels: Array,
         *,
-        head: str | Head = SLOVA,
-        calibration: Calibration = "exponential",
+        head: str | Head = "auto",
+        calibration: Calibration = "posterior",
+        distances: Array | None = None,
+        none_share: float | None = None,
         rescale: bool = False,
         weight: Array | None = None,
+        seed: int = 0,
     ) -> Scorer:
-        """Fit on validation logits (N, K) and labels (N,), NONE allowed.
+        """Fit on validation logits (N, K) and labels (N,), NONE allowed; never on training data.
 
-        head: a name of `slova.heads.HEADS`, or a head.
+        logits: one-vs-all logits, softmax logits, log-probabilities or probabilities; one column for two classes.
+        head: a name of `slova.heads.HEADS`, or a head; "auto" recognises the kind of the logits by the labels.
         calibration: a name of `slova.calibration.CALIBRATORS`, a fit function of log-probabilities, labels and
-            `weight`, or None for no calibration. P(none) is calibrated if there are NONE rows.
+            `weight`, or None for no calibration.
+        distances: distances (N, D) from the validation data, for the posterior calibrator.
+        none_share: the prior probability of NONE; by default the share of the NONE rows.
         rescale: fit an affine calibrator of the logits first.
-        weight: how often each row counts, in every calibrator and in `threshold`; weights other than whole numbers
-            allow no `delta` there.
+        weight: how often each row counts.
+        seed: of the folds of cross-fitting.
 
-        With thousands of classes the hits are rare among the pairs: `slova.extreme.fit` uses only the top class of each
-        row.
+        With thousands of classes `slova.extreme.fit` uses only the top class of each row.
         """
-        logits, labels = check_rows(logits, labels, "logits")
-        weight = None if weight is None else check_weight(weight, labels)
-        head, fit = find_head(head), resolve(calibration)
-        before = AffineCalibration.fit(logits, labels, weight=weight) if rescale else None
-        readout = head(logits if before is None else before(logits))
-        scorer = cls(
-            classes=logits.shape[1],
-            head=head,
-            before=before,
-            calibrator=None if fit is None else fit(readout.log_probs, labels, weight=weight),
-            none_calibrator=fit_none_calibrator(readout.log_none, labels, weight),
-        )
-        prediction = scorer.predict(logits)  # the top after calibration may be another class, or tied
-        rows = prediction.confidence.astype(np.float64), prediction.label == labels
-        validation = Selection.histogram(*rows) if weight is None else Selection.weighted(*rows, weight)
-        return replace(scorer, validation=validation)
+        from slova._fitting import fit_scorer
 
-    def __call__(self, logits: Array) -> Readout:
-        """The calibrated readout of all classes; calibrated class by class, a row need not sum to one (see
-        `complete`)."""
-        log_probs, log_none = self.raw(logits)
-        return Readout(log_probs if self.calibrator is None else self.calibrator(log_probs), self._none(log_none))
+        options = {"distances": distances, "none_share": none_share, "rescale": rescale, "weight": weight, "seed": seed}
+        return fit_scorer(logits, labels, head=head, calibration=calibration, **options)
+
+    @property
+    def none(self) -> Literal["calibrated", "evidence", "absent"]:
+        """Where P(none) comes from: it was calibrated on NONE rows; a one-vs-all model splits what is left of the
+        confidence like its raw evidence; or there is no evidence of NONE, and P(none) is 0."""
+        if self.none_calibrator is not None or getattr(self.calibrator, "none", None) is not None:
+            return "calibrated"
+        return "absent" if self.head.log_none is None else "evidence"
+
+    def predict(self, logits: Array, *, distances: Array | None = None, reject: float = 0.0) -> Prediction:
+        """The answer per row; the label is NONE where the confidence is below `reject`, or NaN."""
+        return self.answer(*self.head.check(logits, self.classes), check_share(reject, "reject"), distances)
+
+    def predict_proba(self, logits: Array, *, distances: Array | None = None) -> Array:
+        """The calibrated probabilities (..., K + 1), NONE last; rows sum to one."""
+        logits, ops = self.head.check(logits, self.classes)
+        log_probs, log_none = self._readout(logits, ops, distances)
+        return ops.exp(ops.append(log_probs, log_none))
+
+    def __call__(self, logits: Array, distances: Array | None = None) -> Readout:
+        """The logs of `predict_proba`: of the classes (..., K), and of NONE (...)."""
+        return self._readout(*self.head.check(logits, self.classes), distances)
 
     def raw(self, logits: Array) -> Readout:
         """The readout before calibration."""
-        logits, ops = check_logits(logits, self.classes)
+        logits, ops = self.head.check(logits, self.classes)
         return self.head.readout(logits if self.before is None else self.before(logits), ops)
 
-    def predict(self, logits: Array, *, reject: float = 0.0) -> Prediction:
-        """The prediction per row; NONE where the confidence is below `reject`, or NaN. The label is the top class
-        before calibration, so a calibrator that ties classes cannot change it."""
-        return self.answer(*check_logits(logits, self.classes), check_share(reject, "reject"))
-
-    def answer(self, logits: Array, ops: Backend, reject: float) -> Prediction:
+    def answer(self, logits: Array, ops: Backend, reject: float, distances: Array | None = None) -> Prediction:
         """The same as `predict`, for logits that were checked."""
-        label, log_confidence, log_none, several = in_chunks(self._log_answer, logits, ops)
-        confidence = ops.exp(log_confidence)
-        label = ops.where(confidence >= reject, label, ops.full(label, NONE))
-        return Prediction(label, confidence, ops.exp(log_none), ops.exp(several))
-
-    @property
-    def none_is_calibrated(self) -> bool:
-        """Whether P(none) was calibrated on NONE rows; otherwise it is the network's own."""
-        return self.none_calibrator is not None
+        if distances is None:
+            top, confidence, none, ambiguous = in_chunks(self._outcome, logits, ops)
+        else:
+            top, confidence, none, ambiguous = self._outcome(logits, ops, distances)
+        label = ops.where(confidence >= reject, top, ops.full(top, NONE))
+        return Prediction(label, confidence, none, ambiguous, top)
 
     def threshold(
-        self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
+        self,
+        logits: Array | None = None,
+        labels: Array | None = None,
+        *,
+        risk: float | None = None,
+        coverage: float | None = None,
+        delta: float | None = 0.05,
     ) -> float:
-        """The `reject` that guarantees a risk or a coverage, by the validation set: see
-        `slova.thresholds.threshold_for`."""
-        if self.validation is None:
-            raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold")
-        return threshold_for(self.validation, risk=risk, coverage=coverage, delta=delta)
+        """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`. The guarantee is
+        exact for rows that no fit has seen, given as logits and labels; without them the cross-fitted confidences of
+        the fit are used, and it is approximate."""
+        from slova.evaluation import selection_of
+
+        validation = self.validation if logits is None else selection_of(self.predict(logits), labels)
+        if validation is None:
+            raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold: give rows")
+        return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
+
+    def evaluate(self, logits: Array, labels: Array) -> Evaluation:
+        """Accuracy, calibration and ranking metrics of labelled rows, with standard errors."""
+        from slova.evaluation import evaluate
+
+        return evaluate(self.predict(logits), self(logits), labels)
 
     def save(self, path: str | Path) -> None:
-        artifact.save(path, "scorer", *self.packed())
+        from slova._scorer_file import save_scorer
+
+        save_scorer(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Scorer:
         """The scorer of a file that `save` wrote, or of a saved classifier."""
+        from slova._scorer_file import load_saved
+
         return load_saved(path).scorer
 
     def export(self, path: str | Path, **options: Any) -> Parity:
@@ -153,40 +166,81 @@ class Scorer:
 
         return export_scorer(self, path, **options)
 
-    def packed(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Arrays and JSON, for an artifact."""
-        if HEADS.get(self.head.name) != self.head:
-            raise ValueError(f"the head {self.head.name!r} is not one of {', '.join(HEADS)} and cannot be saved")
-        tensors, meta = artifact.pack_parts(self, PARTS, VALUES)
-        return tensors, {"classes": self.classes, "head": self.head.name, **meta}
+    def __repr__(self) -> str:
+        parts = [f"{self.classes} classes", f"{self.head.name} head", _name(self.calibrator), f"NONE {self.none}"]
+        return f"Scorer({', '.join([*parts, *([] if self.report is None else [str(self.report)])])})"
 
-    @classmethod
-    def unpacked(cls, tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
-        if meta.get("head") not in HEADS:
-            raise artifact.ArtifactError(f"the head {meta.get('head')!r} is not one of {', '.join(HEADS)}")
-        try:
-            parts = artifact.unpack_parts(tensors, meta, PARTS, VALUES)
-            return cls(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
-        except (KeyError, AttributeError, TypeError) as error:
-            raise artifact.ArtifactError(f"the content is not that of a scorer ({error!r})") from error
-
-    def _log_answer(self, logits: Array, ops: Backend) -> tuple[Array, Array, Array, Array]:
-        """Label, log-confidence, log P(none) and log P(several) per row."""
+    def _outcome(
+        self, logits: Array, ops: Backend, distances: Array | None = None
+    ) -> tuple[Array, Array, Array, Array]:
+        """Top class, confidence, none and ambiguous per row."""
         logits = logits if self.before is None else self.before(logits)
-        label, log_confidence, log_none = self._top(logits, ops)
-        return label, log_confidence, self._none(log_none), self.head.several(logits, ops)
+        if self._is_elementwise:
+            top, log_top, log_none = self.head.read_top(logits, ops)
+            return top, *self._shares(logits, ops, _calibrated(self.calibrator, log_top), log_none)
+        index, log_probs, log_none = self._joint(logits, ops, distances)
+        return index[..., 0], *self._shares(logits, ops, ops.take(log_probs, index)[..., 0], log_none)
 
-    def _top(self, logits: Array, ops: Backend) -> Top:
-        """Label, calibrated log-confidence, and log P(none) as the head gives it."""
-        if self.calibrator is None or self.calibrator.elementwise:
-            top = self.head.read_top(logits, ops)
-            return top._replace(log_confidence=_calibrated(self.calibrator, top.log_confidence))
-        log_probs, log_none = self.head.readout(logits, ops)
-        index = self.head.top_index(logits, log_probs, ops)
-        return Top(index[..., 0], ops.take(self.calibrator(log_probs), index)[..., 0], log_none)
+    @property
+    def _is_elementwise(self) -> bool:
+        return self.calibrator is None or self.calibrator.elementwise
 
-    def _none(self, log_none: Array) -> Array:
-        return _calibrated(self.none_calibrator, log_none)
+    def _joint(self, logits: Array, ops: Backend, distances: Array | None) -> tuple[Array, Array, Array | None]:
+        """Top class, log-probabilities of the classes (..., K), and log P(none), None where the calibrator has none;
+        those of the classes are given that it is one of them where it has none."""
+        calibrator: Any = self.calibrator
+        if getattr(calibrator, "takes", "log_probs") == "log_odds":
+            log_odds = logits if self.head.log_odds is None else self.head.log_odds(logits, ops)
+            joint = calibrator(log_odds) if distances is None else calibrator(log_odds, distances)
+            log_probs, log_none = joint[..., :-1], joint[..., -1]
+        else:
+            log_probs, log_none = calibrator(self.head.log_probs(logits, ops)), None
+        keeps_order = self.head.order_preserving and calibrator.order_preserving
+        index = ops.top(logits if keeps_order else log_probs)[1]
+        return index, log_probs, log_none if getattr(calibrator, "none", None) is not None else None
+
+    def _shares(
+        self, logits: Array, ops: Backend, log_confidence: Array, log_none: Array | None
+    ) -> tuple[Array, Array, Array]:
+        """Confidence, none and ambiguous from the calibrated log-probability of the top class. `log_none` is what the
+        calibrator, or the head in front of an elementwise calibrator, makes of NONE."""
+        if self.none == "calibrated" and self.none_calibrator is not None:
+            log_none = self.none_calibrator(self.head.log_none(logits, ops)[..., None])[..., 0]  # type: ignore[misc]
+            if not self._is_elementwise:  # given one of the classes, so far
+                log_confidence = log_confidence + ops.log1mexp(log_none)
+        elementwise = self.calibrator is not None and self.calibrator.elementwise
+        least = ops.full(log_confidence, 1 / self.classes)
+        if elementwise and self.none == "absent":  # no class may be above the top one
+            log_confidence = ops.where(log_confidence < ops.log(least), ops.log(least), log_confidence)
+        confidence, log_left = ops.exp(log_confidence), ops.log1mexp(ops.clip(log_confidence, None, 0.0))
+        left = ops.exp(log_left)
+        if self.none == "absent":
+            return confidence, ops.full(left, 0.0), left
+        if self.none == "evidence":
+            _, log_top, log_none = SLOVA.read_top(logits, ops)
+            none = left * ops.exp(ops.clip(ops.minus(log_none, ops.log1mexp(log_top)), None, 0.0))
+        else:
+            none = ops.exp(log_none)
+        if elementwise:
+            none = ops.where(none < 1 - self.classes * confidence, 1 - self.classes * confidence, none)
+        none = ops.where(none > left, left, none)
+        return confidence, none, left - none
+
+    def _readout(self, logits: Array, ops: Backend, distances: Array | None) -> Readout:
+        logits = logits if self.before is None else self.before(logits)
+        if self._is_elementwise:
+            log_probs, log_none = self.head.readout(logits, ops)
+            index = self.head.top_index(logits, log_probs, ops)
+            if self.calibrator is not None:
+                log_probs = complete(self.calibrator(log_probs)).log_probs
+            log_top = _calibrated(self.calibrator, self.head.read_top(logits, ops).log_confidence)
+        else:
+            index, log_probs, log_none = self._joint(logits, ops, distances)
+            log_top = ops.take(log_probs, index)[..., 0]
+        confidence, none, ambiguous = self._shares(logits, ops, log_top, log_none)
+        others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(index + log_probs[..., :1], -float("inf")))
+        others = others - ops.logsumexp(others)[..., None] + ops.log(ambiguous)[..., None]
+        return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
 
 
 def _calibrated(calibrator: Calibrator | None, log_probs: Array) -> Array:
@@ -194,37 +248,5 @@ def _calibrated(calibrator: Calibrator | None, log_probs: Array) -> Array:
     return log_probs if calibrator is None else calibrator(log_probs[..., None])[..., 0]
 
 
-def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -> ExponentialCalibration | None:
-    """The calibrator of log P(none) (N,); None without NONE rows, or where the head rules them out."""
-    if not (labels == NONE).any() or np.isneginf(log_none).all():
-        return None
-    is_none = np.where(labels == NONE, 0, NONE)  # of the one class "none"
-    return ExponentialCalibration.fit(log_none[:, None], is_none, at_most_one=True, weight=weight)
-
-
-class Saved(NamedTuple):
-    """The content of a file: a scorer, and a classifier's threshold and class names (0 and None for a scorer)."""
-
-    scorer: Scorer
-    reject: float
-    names: tuple[str, ...] | None
-
-
-def load_saved(path: str | Path) -> Saved:
-    """The content of a file of a scorer, or of a classifier, without its network."""
-    tensors, meta = artifact.load(path, "scorer", "classifier")
-    try:
-        names = meta.get("names")
-        scorer = Scorer.unpacked(tensors, meta)
-        return Saved(scorer, float(meta.get("reject") or 0.0), None if names is None else tuple(names))
-    except (artifact.ArtifactError, TypeError) as error:
-        raise artifact.ArtifactError(f"{path} cannot be used: {error}") from error
-
-
-def file_labels(names: Sequence[str], classes: int) -> Array:
-    """The text that stands in a file for each label of so many classes: its name, and last "-1" for NONE."""
-    if len(names) != classes:
-        raise ValueError(f"got {len(names)} names for {classes} classes")
-    if str(NONE) in names:
-        raise ValueError(f"a class is named {str(NONE)!r}, which is NONE in a file: rename it")
-    return np.array([*names, str(NONE)])  # NONE = -1 finds the last one
+def _name(calibrator: Calibrator | None) -> str:
+    return "no calibration" if calibrator is None else f"{getattr(calibrator, 'name', 'own')} calibration"

@@ -3,8 +3,8 @@ the share of inputs that are answered (coverage).
 
 Both guarantees hold with probability 1 - delta over the draw of the labelled rows. They assume that these rows and the
 inputs to come are independent draws from one distribution, and that the rows were not used to fit what gives the
-confidence. With confidences from cross-fitting the assumption holds approximately; with confidences of the rows of the
-fit itself, as little as the fit can adapt to single rows.
+confidence. A strictly increasing calibrator of single probabilities (exponential, beta) may be fitted on them, because
+it changes no order. With cross-fitted confidences the guarantee is approximate.
 
 Risk. At a threshold t with n rows answered and e errors, P(Binomial(n, risk) <= e) is a p-value of "the risk at t is
 above `risk`". Thresholds are tested from the most confident row down, and the lowest one before the first that is not

@@ -33,7 +33,7 @@ def points_of(name, which="all", seed=0):
 
 
 def pairs_from(curve, rows=50_000, seed=0):
-    """Pairs whose hits follow a known map."""
+    """Pairs whose hits follow a known curve."""
     generator = np.random.default_rng(seed)
     log_p = -generator.exponential(2.0, rows)
     return Pairs.merge(log_p, generator.random(rows) < np.exp(curve(log_p)))

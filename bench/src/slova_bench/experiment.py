@@ -139,9 +139,19 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
-    who = (experiment.name, variant.method.name, variant.method.preset)
-    where = (bench.dataset.train, test.test, test.shift, test.level, seed, 0)
-    return Cell(*who, *where, variant.parameter, variant.value)
+    return Cell(
+        experiment=experiment.name,
+        method=variant.method.name,
+        preset=variant.method.preset,
+        train=bench.dataset.train,
+        test=test.test,
+        shift=test.shift,
+        level=test.level,
+        seed=seed,
+        n=0,
+        parameter=variant.parameter,
+        parameter_value=variant.value,
+    )
 
 
 def _known(

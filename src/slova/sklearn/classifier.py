@@ -115,7 +115,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels, weight = self._encode(names), check_weight(sample_weight, X)
         params, known = weight_params(self._base, weight), self.classes_
         if first:
-            options = {"classes": known, "method": self.response_method, "n_jobs": self.n_jobs}
+            options: dict[str, Any] = {"classes": known, "method": self.response_method, "n_jobs": self.n_jobs}
             native = self._is_native(has_none=self.none_label is not None)
             self.models_ = start(native, self._base, X, labels, params, **options)
             self.scorer_ = fit_scorer(None, self.models_.response, len(known), None)
@@ -242,11 +242,14 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_models(self, X: Any, labels: Labels, weight: Weight, params: tuple[Any, Any]) -> OutOfFold | None:
         native = self._is_native(has_none=bool((labels < 0).any()))
-        options = {"classes": self.classes_, "n_jobs": None if native else self.n_jobs}
-        fit = partial(fit_multiclass if native else fit_members, **options)
+        options: dict[str, Any] = {"classes": self.classes_, "n_jobs": None if native else self.n_jobs}
+        fit: Any = partial(fit_multiclass if native else fit_members, **options)
         self.models_ = fit(self._base, X, labels, params[0], weight=weight, method=self.response_method)
         fit = partial(fit, method=self.models_.response.method)
-        jobs = {"folds": splits(self.cv, X, labels, **params[1]), "n_jobs": self.n_jobs if native else None}
+        jobs: dict[str, Any] = {
+            "folds": splits(self.cv, X, labels, **params[1]),
+            "n_jobs": self.n_jobs if native else None,
+        }
         return out_of_fold(fit, self._base, X, labels, weight, params=params[0], **jobs)
 
     def _counts(self, rows: OutOfFold) -> StreamCounts:

@@ -34,7 +34,8 @@ def by_method(found: Iterable[T]) -> list[tuple[Look, list[T]]]:
     groups: dict[tuple[str, str], list[T]] = {}
     for one in found:
         owner = one.cell if isinstance(one, Histogram) else one
-        groups.setdefault((owner.method, owner.variant), []).append(one)
+        variant = owner.preset if isinstance(owner, Plane) else owner.variant
+        groups.setdefault((owner.method, variant), []).append(one)
     names = labels.ordered(method for method, _ in groups)
     order = sorted(groups, key=lambda key: (names.index(key[0]), key[1]))
     return [(labels.look(*key), groups[key]) for key in order]

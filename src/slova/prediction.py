@@ -1,0 +1,75 @@
+"""The answer of a classifier: a label or NONE, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slova._backend import Array, to_numpy
+from slova._validation import NONE
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Prediction"]
+
+SHOWN = 6  # rows of a repr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction:
+    """The calibrated answer per row, from one distribution over the K classes and NONE.
+
+    label: the most probable class, or NONE where it was rejected.
+    confidence: the probability of that class, whether it was rejected or not.
+    none: the probability that no class fits.
+    ambiguous: the probability of another class; `confidence + none + ambiguous` is 1.
+    top: the most probable class, also where it was rejected.
+
+    It unpacks to the first four, has a length, and is sliced by rows.
+    """
+
+    label: Array
+    confidence: Array
+    none: Array
+    ambiguous: Array
+    top: Array
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.label, self.confidence, self.none, self.ambiguous))
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, rows: Any) -> Prediction:
+        """The answers of some rows: a slice, a mask, or indices."""
+        if isinstance(rows, int | np.integer):
+            rows = slice(int(rows), int(rows) + 1 or None)
+        return Prediction(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table of the columns label (`pandas.NA` for NONE), confidence, none, ambiguous and top."""
+        import pandas
+
+        label, top = (np.asarray(to_numpy(column)) for column in (self.label, self.top))
+        column = pandas.Series(label, dtype="Int64" if label.dtype.kind in "iu" else object)
+        parts = {name: to_numpy(getattr(self, name)) for name in ("confidence", "none", "ambiguous")}
+        return pandas.DataFrame({"label": column.mask(self._rejected, pandas.NA), **parts, "top": top})
+
+    @property
+    def _rejected(self) -> np.ndarray:
+        return np.asarray([label is NONE or label == NONE for label in to_numpy(self.label).tolist()], bool)
+
+    def __repr__(self) -> str:
+        rows = len(self)
+        lines = [f"{'label':>12}  confidence    none  ambiguous"]
+        for label, *numbers in zip(*(to_numpy(part[:SHOWN]).tolist() for part in self), strict=True):
+            name = "NONE" if label == NONE else str(label)
+            lines.append(f"{name[:12]:>12}  {numbers[0]:10.3f}  {numbers[1]:6.3f}  {numbers[2]:9.3f}")
+        if rows > SHOWN:
+            lines.append(f"{'…':>12}")
+        mean = f", mean confidence {float(to_numpy(self.confidence).mean()):.3f}" if rows else ""
+        return "\n".join([*lines, f"Prediction of {rows:,} rows, {int(self._rejected.sum()):,} rejected{mean}"])
