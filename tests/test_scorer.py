@@ -13,7 +13,8 @@ from slova.artifact import ArtifactError
 from slova.calibration import ExponentialCalibration
 from slova.heads import HEADS, NONE, SLOVA, log_none, log_several, log_slova
 from slova.metrics import ece
-from slova.scorer import Prediction, Scorer
+from slova.prediction import Prediction
+from slova.scorer import Scorer
 
 CALIBRATIONS = {"none": None} | {name: name for name in ("exponential", "temperature", "isotonic", "beta", "histogram")}
 

@@ -22,7 +22,8 @@ from slova.calibration import (
     cross_fit,
 )
 from slova.heads import NONE, Readout, log_multilabel, log_none, log_ova, log_several, log_slova, log_softmax
-from slova.scorer import Prediction, Scorer
+from slova.prediction import Prediction
+from slova.scorer import Scorer
 
 if TYPE_CHECKING:
     from slova.classifier import Classifier

@@ -1,6 +1,6 @@
 """Mergeable states: summaries of batches whose size does not depend on the number of rows.
 
-A state is a frozen dataclass of numbers and small arrays. `of(...)` makes it from a batch, `+` merges two of them in any
+A state is a frozen dataclass of numbers and small arrays. `of(...)` makes it from a batch, `+` merges two in any
 order, its properties are the values. The metadata of each field tells how it merges.
 """
 

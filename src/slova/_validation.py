@@ -34,7 +34,20 @@ __all__ = [
     "top_class",
 ]
 
-NONE = -1
+
+class _None(int):
+    """-1 that prints as NONE."""
+
+    def __repr__(self) -> str:
+        return "NONE"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> str:
+        return "NONE"
+
+
+NONE = _None(-1)
 """The label "none of the classes": in losses, calibration, prediction and metrics."""
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,6 @@ DataLoader may have labels, which are ignored.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from slova import artifact
-from slova._backend import NUMPY, floating
+from slova._backend import floating
 from slova._batches import (
     Batch,
     as_tensors,
@@ -33,21 +32,19 @@ from slova._batches import (
     with_progress,
     without_rows,
 )
+from slova._scorer_file import pack_scorer, unpack_scorer
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
-from slova.heads import NONE, Head, Readout, log_slova
-from slova.scorer import Calibration, Prediction, Scorer
+from slova.heads import NONE, Head, Readout
+from slova.prediction import Prediction
+from slova.scorer import Calibration, Scorer
 
 if TYPE_CHECKING:
     from slova.export.parity import Parity
 
-__all__ = ["Classifier", "SoftmaxNetworkWarning"]
+__all__ = ["Classifier"]
 
 PARTS = ("before", "calibrator", "none_calibrator")
-
-
-class SoftmaxNetworkWarning(UserWarning):
-    """The network does not look as if it was trained one-vs-all."""
 
 
 class Classifier(nn.Module):
@@ -82,8 +79,8 @@ class Classifier(nn.Module):
         *,
         none_inputs: Any = None,
         names: Sequence[str] | None = None,
-        head: str | Head = "slova",
-        calibration: Calibration = "exponential",
+        head: str | Head = "auto",
+        calibration: Calibration = "posterior",
         rescale: bool = False,
         batch_size: int = 256,
         progress: bool | None = None,
@@ -102,8 +99,6 @@ class Classifier(nn.Module):
             more, *_ = _collect(network, none_inputs, batch_size, progress, labelled=False, inputs=count(example))
             logits, labels = torch.cat([logits, more]), torch.cat([labels, torch.full((len(more),), NONE)])
         scorer = Scorer.fit(logits, labels, head=head, calibration=calibration, rescale=rescale)
-        if scorer.head.log_none is not None and not rescale:
-            _warn_if_softmax(logits.numpy(), labels.numpy())
         classifier = cls(network, scorer, names=names)
         classifier.example = example
         return classifier
@@ -114,8 +109,7 @@ class Classifier(nn.Module):
     def predict(
         self, inputs: Any, *, reject: float | None = None, batch_size: int = 256, progress: bool | None = None
     ) -> Prediction:
-        """Label or NONE, confidence, P(none) and P(several), on the host; with names given the labels are names, and
-        None for NONE."""
+        """Label or NONE, confidence, none and ambiguous, on the host; with names given the labels are names."""
         threshold = self.reject if reject is None else check_share(reject, "reject")
         source = as_tensors(inputs, self.network)
         stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
@@ -123,8 +117,8 @@ class Classifier(nn.Module):
             answers = [self._answer(batch, threshold) for batch, _ in with_progress(stream, progress, "predict")]
         if not answers:
             raise ValueError("there are no inputs to predict")
-        prediction = Prediction(*(torch.cat(parts) for parts in zip(*answers, strict=True)))
-        return prediction if self.names is None else prediction._replace(label=self._named(prediction.label))
+        label, confidence, none, ambiguous, top = (torch.cat(parts) for parts in zip(*answers, strict=True))
+        return Prediction(self._named(label), confidence, none, ambiguous, self._named(top))
 
     @property
     def reject(self) -> float:
@@ -146,14 +140,10 @@ class Classifier(nn.Module):
         """Head and calibrators without the network: it scores arrays of logits."""
         return self._scorer
 
-    @property
-    def none_is_calibrated(self) -> bool:
-        return self.scorer.none_is_calibrated
-
     def save(self, path: str | Path) -> None:
         """Write weights, calibrators, names and the shapes of the inputs to one file of numbers and JSON, without the
         network's code."""
-        tensors, meta = self.scorer.packed()
+        tensors, meta = pack_scorer(self.scorer)
         tensors |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
         meta |= {"names": self.names, "reject": self.reject, "example": describe_inputs(self.example)}
         artifact.save(path, "classifier", tensors, meta)
@@ -180,17 +170,22 @@ class Classifier(nn.Module):
             name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")
         }
         _check_weights(network, weights, path)
-        classifier = cls(network, Scorer.unpacked(tensors, meta), names=meta["names"], reject=meta["reject"])
+        classifier = cls(network, unpack_scorer(tensors, meta), names=meta["names"], reject=meta["reject"])
         classifier.example = described_inputs(meta.get("example"), path)
         network.load_state_dict(weights)
         return classifier
 
     def _answer(self, batch: Batch, reject: float) -> list[Tensor]:
-        logits, ops = floating(_forward(self.network, batch, self.scorer.classes), "logits")
-        return [part.cpu() for part in self.scorer.answer(logits, ops, reject)]
+        logits, ops = floating(_forward(self.network, batch, self.scorer.head.columns or self.scorer.classes), "logits")
+        if self.scorer.head.to_logits is not None:
+            logits = self.scorer.head.to_logits(logits, ops)
+        prediction = self.scorer.answer(logits, ops, reject)
+        return [part.cpu() for part in (*prediction, prediction.top)]
 
-    def _named(self, labels: Tensor) -> np.ndarray:
-        table = np.array([*(self.names or ()), None], dtype=object)  # NONE = -1 finds the last one
+    def _named(self, labels: Tensor) -> Tensor | np.ndarray:
+        if self.names is None:
+            return labels
+        table = np.array([*self.names, NONE], dtype=object)  # NONE = -1 finds the last one
         return np.asarray(table[labels.numpy()])
 
 
@@ -225,26 +220,6 @@ def _forward(network: nn.Module, batch: Batch, classes: int | None = None) -> Te
             "a single row must be a batch as well, such as images[:1] or image[None]"
         )
     return logits
-
-
-def _warn_if_softmax(logits: np.ndarray, labels: np.ndarray) -> None:
-    """P(exactly one class) is near 1 on most validation rows of a one-vs-all network. Softmax does not determine the
-    level of the logits, and so P. Log-probabilities, of which no row sums to more than 1, are neither."""
-    known = logits[labels != NONE]
-    total = NUMPY.logsumexp(known)
-    one = float(np.median(np.exp(log_slova(known)).sum(axis=-1))) if len(known) else 1.0
-    if (
-        len(known) and total.max() < 1e-4 and np.median(total) > -0.5
-    ):  # a trained one-vs-all network is sure of some row
-        message = "the network returns log-probabilities, not one-vs-all logits: pass head='softmax'"
-    elif one < 0.1:
-        message = (
-            f"on half of the validation rows P(exactly one class) is below {one:.2g}: it looks like a softmax network; "
-            "train it with ova_loss, or pass rescale=True or head='softmax'"
-        )
-    else:
-        return
-    warnings.warn(message, SoftmaxNetworkWarning, stacklevel=3)
 
 
 def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:

@@ -71,7 +71,7 @@ def _check_options(
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
     if ignore_index == NONE:
-        raise ValueError(f"ignore_index must not be {NONE}, which is NONE: the rows that belong to no class")
+        raise ValueError(f"ignore_index must not be {int(NONE)}, which is NONE: the rows that belong to no class")
 
 
 def _row_weight(

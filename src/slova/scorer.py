@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "Scorer"]
 
+TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
 LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
 
 Calibration = str | Callable[..., Calibrator] | None
@@ -102,12 +103,12 @@ class Scorer:
     def predict_proba(self, logits: Array, *, distances: Array | None = None) -> Array:
         """The calibrated probabilities (..., K + 1), NONE last; rows sum to one."""
         logits, ops = self.head.check(logits, self.classes)
-        log_probs, log_none = self._readout(logits, ops, distances)
+        log_probs, log_none = self.readout(logits, ops, distances)
         return ops.exp(ops.append(log_probs, log_none))
 
     def __call__(self, logits: Array, distances: Array | None = None) -> Readout:
         """The logs of `predict_proba`: of the classes (..., K), and of NONE (...)."""
-        return self._readout(*self.head.check(logits, self.classes), distances)
+        return self.readout(*self.head.check(logits, self.classes), distances)
 
     def raw(self, logits: Array) -> Readout:
         """The readout before calibration."""
@@ -226,14 +227,16 @@ class Scorer:
         none = ops.where(none > left, left, none)
         return confidence, none, left - none
 
-    def _readout(self, logits: Array, ops: Backend, distances: Array | None) -> Readout:
+    def readout(self, logits: Array, ops: Backend, distances: Array | None) -> Readout:
         logits = logits if self.before is None else self.before(logits)
         if self._is_elementwise:
             log_probs, log_none = self.head.readout(logits, ops)
             index = self.head.top_index(logits, log_probs, ops)
-            if self.calibrator is not None:
-                log_probs = complete(self.calibrator(log_probs)).log_probs
             log_top = _calibrated(self.calibrator, self.head.read_top(logits, ops).log_confidence)
+            if self.calibrator is not None:
+                log_probs, below = self.calibrator(log_probs), log_top[..., None] - TIE
+                log_probs = ops.where(log_probs > below, below, log_probs)
+                log_probs = complete(ops.put(log_probs, index, log_top[..., None])).log_probs
         else:
             index, log_probs, log_none = self._joint(logits, ops, distances)
             log_top = ops.take(log_probs, index)[..., 0]

@@ -19,7 +19,8 @@ from slova.io import Block, TableError
 from slova.io.blocks import block_rows
 from slova.io.parquet import columns_of, labels_of, logits_of, pyarrow
 from slova.io.table import floating_logits, integer_labels
-from slova.scorer import Prediction, Scorer
+from slova.prediction import Prediction
+from slova.scorer import Scorer
 
 __all__ = ["Location", "MapBlock", "fold_batches", "pack", "read_batch", "score_batch", "score_table", "unpack"]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slova._backend import Array
+from slova._scorer_file import file_labels
 from slova.batch.batches import score_batch
 from slova.batch.commit import check_folder, commit_folder, write_part
 from slova.batch.engines import EngineError, Run, open_engine, results
@@ -27,7 +28,7 @@ from slova.batch.metric_states import Values, compute_metrics
 from slova.batch.partitions import ParquetFiles, Partition, Source
 from slova.heads import NONE
 from slova.io.parquet import pyarrow
-from slova.scorer import Scorer, file_labels
+from slova.scorer import Scorer
 
 __all__ = ["Scored", "fit", "metrics", "rows_of", "score"]
 

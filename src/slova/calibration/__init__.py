@@ -16,6 +16,7 @@ from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
 from slova.calibration.pair_histogram import PairHistogram
 from slova.calibration.pairs import Pairs
+from slova.calibration.posterior import PosteriorCalibration
 from slova.calibration.registry import CALIBRATORS, resolve
 from slova.calibration.resampling import cross_fit
 from slova.calibration.temperature import TemperatureScaling
@@ -33,6 +34,7 @@ __all__ = [
     "IsotonicCalibration",
     "PairHistogram",
     "Pairs",
+    "PosteriorCalibration",
     "SmallValidationWarning",
     "TemperatureScaling",
     "complete",

@@ -57,6 +57,7 @@ class PosteriorCalibration:
     part: str = "by hand"
 
     name: ClassVar[str] = "posterior"
+    takes: ClassVar[str] = "log_odds"
     elementwise: ClassVar[bool] = False
     order_preserving: ClassVar[bool] = False
 

@@ -12,6 +12,7 @@ from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import ExponentialCalibration
 from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
+from slova.calibration.posterior import PosteriorCalibration
 from slova.calibration.temperature import TemperatureScaling
 
 __all__ = ["CALIBRATORS", "Fit", "resolve"]
@@ -21,6 +22,7 @@ Fit = Callable[..., Calibrator]  # (log_probs, labels, *, weight=None)
 CALIBRATORS: dict[str, type[Any]] = {
     kind.name: kind
     for kind in (
+        PosteriorCalibration,
         ExponentialCalibration,
         TemperatureScaling,
         BetaCalibration,
@@ -35,7 +37,7 @@ CALIBRATORS: dict[str, type[Any]] = {
 def resolve(calibration: str | type[Any] | Fit | None) -> Fit | None:
     """The fit function of a word, a calibrator class or a fit function; None for None."""
     if isinstance(calibration, str):
-        words = [name for name, kind in CALIBRATORS.items() if kind.takes == "log_probs"]
+        words = [name for name, kind in CALIBRATORS.items() if kind.takes != "logits"]
         if calibration not in words:
             raise ValueError(f"calibration must be one of {', '.join(words)}, got {calibration!r}")
         calibration = CALIBRATORS[calibration]

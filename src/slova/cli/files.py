@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
+from slova._scorer_file import Saved, load_saved
 from slova.io import TableError
-from slova.scorer import Saved, Scorer, load_saved
+from slova.scorer import Scorer
 
 __all__ = ["check_output", "load", "scorer_or_none", "threshold"]
 

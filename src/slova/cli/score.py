@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from slova._scorer_file import Saved, file_labels
 from slova.batch.commit import check_folder
 from slova.batch.engines import open_engine
 from slova.batch.jobs import score as score_files
@@ -17,7 +18,6 @@ from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.heads import NONE
 from slova.io import Table, open_output
-from slova.scorer import Saved, file_labels
 
 __all__ = ["score"]
 

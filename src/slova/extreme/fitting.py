@@ -9,12 +9,13 @@ import numpy as np
 from torch import Tensor
 
 from slova._backend import to_numpy
+from slova._fitting import fit_none_calibrator
 from slova.calibration import ExponentialCalibration, resolve
 from slova.extreme.chunks import check_labels, linear
 from slova.extreme.readout import finish, top
 from slova.heads import NONE, Top
 from slova.metrics import Selection
-from slova.scorer import Calibration, Scorer, fit_none_calibrator
+from slova.scorer import Calibration, Scorer
 
 __all__ = ["fit"]
 

@@ -17,7 +17,8 @@ from slova._validation import check_share
 from slova.calibration import AffineCalibration
 from slova.extreme.chunks import Linear, chunks, fused, linear
 from slova.heads import NONE, SLOVA, Top, log_several, log_slova, top_and_none
-from slova.scorer import Prediction, Scorer
+from slova.prediction import Prediction
+from slova.scorer import Scorer
 
 __all__ = ["check", "finish", "predict", "top"]
 

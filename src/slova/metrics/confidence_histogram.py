@@ -1,6 +1,6 @@
 """A fixed-size histogram of confidence for the metrics that need ranks.
 
-The cells are finest near 0 and 1, where most confidences are: at most 2^-12 wide everywhere, and from 0 and from 1 outwards every
+The cells are finest near 0 and 1, where most confidences are: at most 2^-12 wide, and from 0 and from 1 outwards every
 octave [2^-e, 2^-e+1) has at least 32 of them, down to the last number below 1 and to 2^-54 above 0; exactly 0 and
 exactly 1 have cells of their own (0 with the subnormal numbers, which some machines flush to it). All edges are
 dyadic, the same numbers on every machine. Each cell keeps the least and the largest confidence it saw, so that a cell

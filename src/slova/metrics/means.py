@@ -19,7 +19,7 @@ __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
 
 
 def accuracy(probs: Array, labels: Array, *, reject: float = 0.0) -> float:
-    """Share of correct predictions: the top class (the first one of a tie), or NONE where its confidence is below `reject`.
+    """Share of correct predictions: the top class (the first of a tie), or NONE where its confidence is below `reject`.
 
     A NONE row is correct exactly if it is rejected, a row of a class is wrong then; confidence = `reject` is accepted.
     """

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from slova._scorer_file import load_saved
 from slova.export.file_metadata import Validation
-from slova.scorer import Scorer, load_saved
+from slova.scorer import Scorer
 from slova.serve.model import Arrays, Model, ModelError, Tensor
 
 __all__ = ["load_model", "scorer_model"]

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slova.metrics import Selection
-from slova.scorer import Prediction
+from slova.prediction import Prediction
 from slova.sklearn.calibration import OutOfFold, StreamCounts, choose_smoothing, fit_scorer, out_of_fold, splits
 from slova.sklearn.labels import check_labels, classes_of, complete_rows, encode, possible_labels
 from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
@@ -142,7 +142,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         logits = self._logits(X)
         log_probs, log_none = self.scorer_(logits)
-        if self.scorer_.none_is_calibrated:
+        if self.scorer_.none == "calibrated":
             log_probs = np.minimum(log_probs - np.log1p(-np.minimum(np.exp(log_none), 0.999999))[:, None], 0.0)
         return complete_rows(log_probs, logits.argmax(axis=1, keepdims=True))
 

@@ -70,7 +70,7 @@ def _check_batch(images: Tensor, labels: Tensor) -> None:
     if labels.shape != images.shape[:1]:
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     if not labels.dtype.is_signed:
-        raise TypeError(f"labels must have a dtype that can hold NONE ({NONE}), got {labels.dtype}")
+        raise TypeError(f"labels must have a dtype that can hold NONE ({int(NONE)}), got {labels.dtype}")
 
 
 def _generate(kind: Outlier, images: Tensor, rows: Tensor) -> Tensor:
