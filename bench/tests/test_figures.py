@@ -148,7 +148,7 @@ import io, json, sys
 from slova_bench.figures import FIGURES, confidence_map, shift
 from slova_bench.results import Row
 confidence_map.plot()
-row = Row("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 500, "ece", 0.5)
+row = Row("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 500, "", 0.0, "ece", 0.5)
 shift.plot([row._replace(metric=name) for name in shift.METRICS]).savefig(io.BytesIO(), format="svg")
 print(json.dumps(sorted(sys.modules)))
 """
