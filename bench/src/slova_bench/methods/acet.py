@@ -1,7 +1,6 @@
 """ACET (Hein et al. 2019): CEDA whose noise is first moved, by up to 0.3 per pixel, to where the confidence is highest.
 
-The attack of 40 steps is expensive, so only a quarter as many noise images as clean ones are used; their total weight
-is that of CEDA.
+The attack is expensive, so only a quarter as many noise images as clean ones are used, with the total weight of CEDA's.
 """
 
 from collections.abc import Iterator
