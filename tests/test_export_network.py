@@ -220,9 +220,9 @@ class Random(nn.Module):
     [
         (Branches(), "torch.export cannot trace the network"),
         (Remembers(), "torch.export cannot trace the network"),
-        (Random(), "does not answer like this one"),
-        (nn.Flatten(0), "do not have the 3 classes"),
-        (nn.Linear(3, 4), "do not have the 3 classes of this scorer"),
+        (Random(), "disagrees with the original"),
+        (nn.Flatten(0), r"must have shape \(\.\.\., 3\), got \(1,\)"),
+        (nn.Linear(3, 4), r"must have shape \(\.\.\., 3\), got \(1, 4\)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
@@ -234,7 +234,7 @@ def test_a_network_that_cannot_be_exported_is_an_error_without_a_file(network, e
 
 
 def test_what_the_network_takes_must_be_known(tmp_path):
-    with pytest.raises(ExportError, match="give a few rows, as for predict"):
+    with pytest.raises(ExportError, match="pass a few rows, as for predict"):
         Classifier(convolution(), Scorer(classes=4)).export(tmp_path / "model.onnx")
     with pytest.raises(ExportError, match="there are no inputs"):
         Classifier(convolution(), Scorer(classes=4)).export(tmp_path / "model.onnx", [])

@@ -202,7 +202,7 @@ def test_one_that_was_not_fitted_comes_back_too_and_other_files_are_refused(tmp_
     SetScorer().save(tmp_path / "sets.slova")
     assert SetScorer.load(tmp_path / "sets.slova") == SetScorer()
     slova.Scorer(classes=3).save(tmp_path / "scorer.slova")
-    with pytest.raises(slova.artifact.ArtifactError, match="holds a scorer, wanted a set scorer"):
+    with pytest.raises(slova.artifact.ArtifactError, match="holds a scorer, expected a set scorer"):
         SetScorer.load(tmp_path / "scorer.slova")
     with pytest.raises(slova.artifact.ArtifactError, match="holds a set scorer"):
         slova.Scorer.load(tmp_path / "sets.slova")

@@ -69,7 +69,7 @@ class Classifier(nn.Module):
         self.parts = nn.ModuleDict(
             {part: CalibratorModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
         )
-        self.register_load_state_dict_post_hook(_update_scorer)
+        self.register_load_state_dict_post_hook(_update_scorer)  # type: ignore[no-untyped-call]
 
     @classmethod
     def fit(
@@ -104,7 +104,8 @@ class Classifier(nn.Module):
         return classifier
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
-        return replace(self.scorer, **dict(self.parts.items()))(logits_of(self.network(*inputs, **named)))
+        parts: dict[str, Any] = dict(self.parts.items())
+        return replace(self.scorer, **parts)(logits_of(self.network(*inputs, **named)))
 
     def predict(
         self, inputs: Any, *, reject: float | None = None, batch_size: int = 256, progress: bool | None = None
@@ -131,8 +132,7 @@ class Classifier(nn.Module):
     def threshold(
         self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
     ) -> float:
-        """The `reject` that guarantees a risk or a coverage, by the validation data; see
-        `slova.thresholds.threshold_for`."""
+        """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`."""
         return self.scorer.threshold(risk=risk, coverage=coverage, delta=delta)
 
     @property
@@ -208,7 +208,8 @@ def _collect(
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:
     """After a state dict was loaded: the scorer of the numbers that the calibrators have now."""
-    classifier._scorer = replace(classifier.scorer, **{part: one.value for part, one in classifier.parts.items()})
+    parts: dict[str, Any] = {part: module.value for part, module in classifier.parts.items()}
+    classifier._scorer = replace(classifier.scorer, **parts)
 
 
 def _forward(network: nn.Module, batch: Batch, classes: int | None = None) -> Tensor:

@@ -33,7 +33,7 @@ POINTS, LABELS = torch.randn(40, 2, generator=torch.Generator().manual_seed(13))
         (lambda c: c.predict(POINTS, reject=50), ValueError, r"in \[0, 1\], got 50"),
         (lambda c: Classifier(c.network, c.scorer, reject=5), ValueError, r"in \[0, 1\], got 5"),
         (lambda c: Classifier(c.network, c.scorer, reject=np.nan), ValueError, r"in \[0, 1\], got nan"),
-        (lambda c: c.save("nodir/a.slova"), FileNotFoundError, "there is no folder nodir: 'nodir/a.slova'"),
+        (lambda c: c.save("nodir/a.slova"), FileNotFoundError, r"there is no folder .*nodir: '.*nodir/a.slova'"),
         (lambda c: c.threshold(), ValueError, "either risk or coverage"),
         (lambda c: c.threshold(risk=1.5), ValueError, r"in \[0, 1\]"),
         (lambda c: c.threshold(risk=0.0), ValueError, "no threshold guarantees"),

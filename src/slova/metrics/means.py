@@ -79,7 +79,7 @@ class Nll(_Mean):
         known = column != NONE
         if log_none is None and not known.all():
             raise ValueError(
-                f"labels hold {(~known).sum()} NONE rows: log_none must have shape {known.shape}, got None"
+                f"labels have {(~known).sum()} NONE rows: log_none must have shape {known.shape}, got None"
             )
         of_none = 0.0 if log_none is None else check_log_none(log_none, rows)[~known].sum()
         return cls(float(0.0 - rows[known, column[known]].sum() - of_none), len(rows))

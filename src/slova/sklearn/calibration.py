@@ -26,7 +26,7 @@ from slova.calibration import (
     SmallValidationWarning,
     TemperatureScaling,
 )
-from slova.heads import HEADS, NONE, SOFTMAX, Readout
+from slova.heads import HEADS, NONE, Readout
 from slova.scorer import Scorer
 from slova.sklearn.models import Floats, Labels, Response, Weight
 
@@ -181,7 +181,7 @@ class StreamCounts:
 
     def calibrate(self, scorer: Scorer) -> Scorer:
         fit = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
-        none = fit(self.none.pairs) if self.none.hits.any() and scorer.head is not SOFTMAX else None
+        none = fit(self.none.pairs) if self.none.hits.any() and scorer.head.log_none is not None else None
         return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none, validation=None)
 
 
