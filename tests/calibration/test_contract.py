@@ -95,8 +95,10 @@ def test_a_word_a_class_and_a_fit_function_resolve_to_a_fit():
     for calibration in ("beta", BetaCalibration, BetaCalibration.fit):
         assert resolve(calibration) == BetaCalibration.fit
     assert resolve(None) is None
-    for word in ("beat", "affine", "distance", "BetaCalibration"):
-        with pytest.raises(ValueError, match="one of exponential, temperature, beta, isotonic, histogram, got"):
+    for word in ("beat", "affine", "BetaCalibration"):
+        with pytest.raises(
+            ValueError, match="one of posterior, exponential, temperature, beta, isotonic, histogram, distance, got"
+        ):
             resolve(word)
     for value in (BetaCalibration(1, 1, 0), 3, dict):
         with pytest.raises(TypeError, match="a word, a calibrator class, a fit function or None, got"):
@@ -115,7 +117,7 @@ def test_weights_of_whole_numbers_are_like_repeated_rows_and_zero_leaves_rows_ou
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1 / 600, 2**70, 1e300])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name in CASES if name != "posterior"])  # its penalties count rows
 def test_the_scale_of_weights_has_no_effect_and_equal_weights_are_none(name, scale):
     log_probs, labels = rows_of(rows=600)
     assert (labels == NONE).any()
@@ -136,7 +138,7 @@ def test_torch_rows_and_float32_rows_give_the_same_fit(name):
     assert np.mean(difference > 1e-3 * np.maximum(1, np.exp(call(single, log_probs)))) < 0.01
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "temperature"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("temperature", "posterior")])
 def test_none_rows_lower_the_confidence(name):
     log_probs, labels = rows_of()
     more = fit(name, np.vstack([log_probs, log_probs]), np.r_[labels, np.full(400, NONE)])
@@ -170,8 +172,9 @@ def test_float32_gives_the_same_as_float64(calibrator):
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)])
 def test_a_calibrator_keeps_the_shape(calibrator, shape):
     log_probs = -np.random.default_rng(0).exponential(size=(*shape, 5))
-    assert call(calibrator, log_probs).shape == log_probs.shape
-    assert call(calibrator, torch.as_tensor(log_probs)).shape == log_probs.shape
+    expected = (*shape, 5 + (calibrator.name == "posterior"))  # NONE last
+    assert call(calibrator, log_probs).shape == expected
+    assert call(calibrator, torch.as_tensor(log_probs)).shape == expected
 
 
 def test_half_precision_comes_out_in_float32(calibrator):
@@ -264,13 +267,16 @@ def test_probabilities_of_zero_and_one_give_no_nan(calibrator):
 
 
 def test_nan_stays_nan(calibrator):
-    rows = np.array([[np.nan, -1.0], [-1.0, -2.0]])
+    rows = np.array([[np.nan, -1.0, -3.0, -1.0, -2.0], [-1.0, -2.0, -3.0, -1.0, -2.0]])
     for found in (call(calibrator, rows), call(calibrator, torch.as_tensor(rows)).numpy()):
         assert np.isnan(found[0, 0])
-        assert np.isfinite(found[1]).all()
+        assert np.isfinite(found[1, :5]).all()
 
 
-@given(st.lists(st.floats(-600, -1e-6), min_size=2, max_size=6), st.sampled_from(list(FITTED)))
+@given(
+    st.lists(st.floats(-600, -1e-6), min_size=2, max_size=6),
+    st.sampled_from([name for name in FITTED if name != "posterior"]),
+)
 @settings(max_examples=200, deadline=None)
 def test_the_order_is_kept_by_an_order_preserving_calibrator(values, name):
     calibrator = FITTED[name]

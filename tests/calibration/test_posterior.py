@@ -130,10 +130,10 @@ def test_it_can_be_exported_with_its_numbers_as_buffers(fitted):
 
 
 def test_copies_pickles_and_files_are_the_same_calibrator(fitted, tmp_path):
-    tensors, meta = artifact.pack(fitted, "m")
+    tensors, meta = artifact.pack(fitted, "m", {"posterior": PosteriorCalibration})
     artifact.save(tmp_path / "m.slova", "map", tensors, {"m": meta})
     tensors, meta = artifact.load(tmp_path / "m.slova", "map")
-    loaded = artifact.unpack(tensors, meta["m"], "m", {meta["m"]["type"]: PosteriorCalibration})
+    loaded = artifact.unpack(tensors, meta["m"], "m", {"posterior": PosteriorCalibration})
     for same in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), loaded):
         np.testing.assert_array_equal(same(*inputs_of(fitted)), fitted(*inputs_of(fitted)))
         assert repr(same) == repr(fitted)

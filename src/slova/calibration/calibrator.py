@@ -11,8 +11,7 @@ __all__ = ["Calibrator"]
 
 @runtime_checkable
 class Calibrator(Protocol):
-    """A fitted calibrator: a frozen dataclass. `__call__` reads its numeric fields and nothing else, so that a module
-    with buffers of the same names can run it.
+    """A fitted calibrator: a frozen dataclass whose numeric fields are all that `__call__` reads.
 
     `elementwise`: each probability is calibrated by itself, whatever its row. `order_preserving`: of two probabilities
     in a row the larger stays larger, up to rounding. The classes of `CALIBRATORS` also have the word that names them in

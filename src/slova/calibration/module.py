@@ -29,7 +29,9 @@ class CalibratorModule(nn.Module):
             self.register_buffer(name, torch.tensor(numbers[name], dtype=torch.float64))
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        return type(self.calibrator).__call__(self, *inputs)  # type: ignore[arg-type,no-any-return]
+        numbers = {name: getattr(self, name) for name in self._names}
+        log_probs: Tensor = _with_numbers(self.calibrator, numbers)(*inputs)
+        return log_probs
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibratorModule:
         device = fn(torch.empty(0)).device
@@ -41,8 +43,17 @@ class CalibratorModule(nn.Module):
     @property
     def value(self) -> Calibrator:
         """A calibrator of the numbers that the buffers hold now."""
-        numbers = {name: getattr(self, name).cpu().numpy().copy() for name in self._names}
+        arrays = {name: getattr(self, name).cpu().numpy().copy() for name in self._names}
+        numbers = {name: array if array.ndim else array.item() for name, array in arrays.items()}
         return dataclasses.replace(self.calibrator, **numbers)  # type: ignore[type-var]
+
+
+def _with_numbers(calibrator: Calibrator, numbers: dict[str, Tensor]) -> Any:
+    """A new calibrator of these numbers, without the checks of its constructor, which would copy them to the host."""
+    unchecked = object.__new__(type(calibrator))
+    for name, value in {**vars(calibrator), **numbers}.items():
+        object.__setattr__(unchecked, name, value)
+    return unchecked
 
 
 def _numeric(value: Any) -> bool:
