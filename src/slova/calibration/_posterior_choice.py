@@ -32,7 +32,7 @@ FEWEST_ROWS = 30  # below, a temperature is all that is fitted
 MOST_CLASSES, MOST_PAIRS = 199, 50  # of which numbers per class and per pair of classes are fitted
 FOLDS, FEW_FOLDS, SMALL = 5, 2, 30_000  # beyond so many rows times classes two of the folds are looked at
 MOST = 1_000_000  # rows times classes that a choice looks at
-CAUTIOUS = 100  # a gain must exceed 100 / n standard errors, and at least one where the order of classes can change
+CAUTIOUS, CAUTION = 200, 0.5  # a gain must exceed 200 / n standard errors, and half of one where the order can change
 
 
 class Terms(NamedTuple):
@@ -134,7 +134,7 @@ def _best(rows: Rows, plain: Terms, smooth: Terms, models: Mapping[str, Model], 
         gain = np.divide(losses[best] - losses[name], seen, out=np.zeros_like(seen), where=seen > 0)
         mean = seen @ gain / seen.sum()
         error = np.sqrt(seen @ (gain - mean) ** 2) / seen.sum()
-        caution = CAUTIOUS / rows.total if name == "shared" else max(1.0, CAUTIOUS / rows.total)
+        caution = max(CAUTIOUS / rows.total, 0.0 if name == "shared" else CAUTION)
         if mean > caution * error:
             best = name
     return best

@@ -23,8 +23,8 @@ LIMIT = 36.0  # log-odds saturate here: no probability in float64 is closer to o
 FARTHEST = 1e4  # what infinite log-odds are taken for
 TOLERANCE = 1e-8  # of the mean negative log-likelihood
 PULL, RIDGE = 1.0, 0.01  # of a and b to the temperature; of their slopes to 0
-SPREAD, BIAS, MEAN, FEW = 0.1, 0.03, 0.3, 700.0  # of A and B around their means and of c, both times K; of the means
-PAIRS, FEW_PAIRS = 10.0, 1500.0  # penalties grow by 1 + (few / n)^2
+SPREAD, BIAS, MEAN, FEW = 0.1, 0.03, 0.3, 300.0  # of A and B around their means and of c, both times K; of the means
+PAIRS, FEW_PAIRS = 10.0, 600.0  # penalties grow by 1 + (few / n)^2
 ABSENT = -1e9  # the score of a class that is left out of a likelihood
 
 
