@@ -85,7 +85,7 @@ def test_torch_logits_give_the_same_answers_as_tensors():
         np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-9)
 
 
-def test_the_threshold_keeps_its_promise_on_new_rows():
+def test_the_threshold_keeps_its_guarantee_on_new_rows():
     fitted = SetScorer.fit(*independent(5000, spread=5.0))
     logits, targets = independent(20_000, spread=5.0, seed=1)
     answers = fitted.predict(logits)

@@ -175,11 +175,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any = None, y: Any = None, *, risk: float | None = None, coverage: float | None = None,
         delta: float | None = 0.05,
     ) -> float:  # fmt: skip
-        """The value of `reject` for a risk or a coverage, see `slova.thresholds.threshold_for`.
-
-        The guarantee holds for rows (X, y) that were not used in `fit`. Without them, the out-of-fold rows of `fit` are
-        used, and it is approximate.
-        """
+        """The value of `reject` for a risk or a coverage, see `slova.thresholds.threshold_for`. The guarantee holds for
+        rows (X, y) that were not used in `fit`; without them, by out-of-fold rows, it is approximate."""
         check_is_fitted(self, "scorer_")
         validation = self.scorer_.validation
         if X is not None:
