@@ -22,6 +22,12 @@ SCORER = Scorer(
     calibrator=MAP,
     none_calibrator=ExponentialCalibration([0.5], [1.0]),
 )
+SCORERS = {
+    "calibrated none": SCORER,
+    "evidence of none": Scorer(classes=83, calibrator=MAP),
+    "raw": Scorer(classes=83),
+    "a little confidence": Scorer(classes=83, calibrator=ExponentialCalibration([0.2], [0.002])),
+}
 
 
 def layer_of(*batch, classes=83, width=7, dtype=torch.float64):
@@ -31,6 +37,11 @@ def layer_of(*batch, classes=83, width=7, dtype=torch.float64):
     features, matrix, bias = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
     labels = torch.randint(NONE, classes, batch, generator=generator)
     return features.to(dtype), matrix.to(dtype), (bias - 3).to(dtype), labels
+
+
+def assert_same(found, wanted):
+    for left, right in zip((*found, found.top), (*wanted, wanted.top), strict=True):
+        torch.testing.assert_close(left, right, equal_nan=True, atol=1e-6, rtol=1e-5)
 
 
 @pytest.fixture(params=[1, 16, 82, 83, 1000], ids=lambda width: f"{width}-at-a-time")
@@ -83,10 +94,7 @@ def test_any_batch_shape_with_and_without_bias(batch):
         for reduction in ("none", "sum"):
             found = extreme.ova_loss(features, matrix, labels, bias=offset, reduction=reduction)
             torch.testing.assert_close(found, ova_loss(logits, labels, reduction=reduction))
-        for found, wanted in zip(
-            extreme.predict(SCORER, features, matrix, bias=offset), SCORER.predict(logits), strict=True
-        ):
-            torch.testing.assert_close(found, wanted)
+        assert_same(extreme.predict(SCORER, features, matrix, bias=offset), SCORER.predict(logits))
 
 
 def test_the_gradients_of_no_rows_are_zero_as_in_the_dense_form():
@@ -160,9 +168,9 @@ def test_the_answers_are_those_of_the_dense_form(dtype):
     logits = features @ matrix.T + bias
     for found, wanted in zip(extreme.top(features, matrix, bias=bias), SLOVA.top(logits), strict=True):
         torch.testing.assert_close(found, wanted)
-    answers = extreme.predict(SCORER, features, matrix, bias=bias, reject=0.1)
-    for found, wanted in zip(answers, SCORER.predict(logits, reject=0.1), strict=True):
-        torch.testing.assert_close(found, wanted)
+    for scorer in SCORERS.values():
+        answers = extreme.predict(scorer, features, matrix, bias=bias, reject=0.1)
+        assert_same(answers, scorer.predict(logits, reject=0.1))
 
 
 @pytest.mark.usefixtures("narrow")
@@ -176,20 +184,19 @@ def test_extreme_logits_ties_and_nan_answer_as_they_do_in_the_dense_form():
         for found, wanted in zip(extreme.top(*parts, bias=row), SLOVA.top(row[None]), strict=True):
             torch.testing.assert_close(found, wanted, equal_nan=True)
         scorer = Scorer(classes=40)
-        found, wanted = extreme.predict(scorer, *parts, bias=row), scorer.predict(row[None])
-        for left, right in zip(found, wanted, strict=True):
-            torch.testing.assert_close(left, right, equal_nan=True)
+        assert_same(extreme.predict(scorer, *parts, bias=row), scorer.predict(row[None]))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_scores_are_the_first_three_of_a_prediction(kind, dtype):
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
+def test_scores_are_those_of_a_prediction_and_add_up(kind, dtype, scorer):
     logits = kind(np.random.default_rng(0).normal(-2, 3, (4, 50, 83)).astype(dtype))
-    for found, wanted in zip(
-        extreme.score(SCORER, logits, reject=0.2), SCORER.predict(logits, reject=0.2)[:3], strict=True
-    ):
-        assert type(found) is type(wanted)
-        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    found, wanted = extreme.score(scorer, logits, reject=0.2), scorer.predict(logits, reject=0.2)
+    for ours, dense in zip((*found, found.top), (*wanted, wanted.top), strict=True):
+        assert type(ours) is type(dense)
+        np.testing.assert_allclose(ours, dense, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.confidence + found.none + found.ambiguous, 1, atol=1e-6)
 
 
 def test_a_scorer_that_needs_the_whole_row_is_refused():
@@ -224,6 +231,8 @@ def test_a_fit_is_that_of_the_top_classes():
     assert abs(float(answers.none.mean()) - float((labels == NONE).float().mean())) < 0.01
     assert scorer.threshold(coverage=0.5) == pytest.approx(float(answers.confidence.median()), abs=0.01)
     assert extreme.fit(features, matrix, labels, bias=bias, calibration=None).calibrator is None
+    with pytest.raises(ValueError, match="calibration must act on single probabilities"):
+        extreme.fit(features, matrix, labels, bias=bias, calibration="posterior")
     with pytest.raises(ValueError, match="labels must lie in"):
         extreme.fit(features, matrix, labels + 1, bias=bias)
 
@@ -241,7 +250,7 @@ def test_a_fit_is_that_of_the_top_classes():
         ({"labels": torch.zeros(3, dtype=torch.int64)}, ValueError, r"labels \(3,\) do not match logits \(4, 83\)"),
         ({"labels": torch.zeros(4)}, TypeError, "labels must be integers"),
         ({"labels": torch.tensor([0, 1, 83, -1])}, ValueError, r"labels must lie in \[-1, 83\), got .* from -1 to 83"),
-        ({"weight": torch.ones(3)}, ValueError, r"weight \(3,\) does not match one number a row \(4,\)"),
+        ({"weight": torch.ones(3)}, ValueError, r"weight \(3,\) does not match the rows \(4,\)"),
         ({"reduction": "max"}, ValueError, "reduction must be 'mean', 'sum' or 'none', got 'max'"),
     ],
 )

@@ -1,7 +1,8 @@
-"""The kernels say what the plain torch forms say: on a GPU, or on a CPU under TRITON_INTERPRET=1."""
+"""The kernels give the results of the plain torch forms: on a GPU, or on a CPU under TRITON_INTERPRET=1."""
 
 import importlib.util
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ov
 from slova.extreme import chunks, kernels, loss_kernels, losses, readout, scoring
 from slova.extreme.kernels import Tile, tile_for
 from slova.heads import NONE, SLOVA
+from slova.prediction import Prediction
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 DEVICE = "cpu" if INTERPRETED else "cuda"
@@ -44,6 +46,14 @@ def assert_same(found, wanted, rtol=1e-5, atol=1e-6):
     torch.testing.assert_close(found.cpu(), wanted.cpu(), rtol=rtol, atol=atol, equal_nan=True)
 
 
+def assert_answers(found, wanted):
+    """All five; the top class of a row with NaN may be any."""
+    for ours, right in zip(found, wanted, strict=True):
+        assert_same(ours, right)
+    known = ~wanted.confidence.isnan()
+    assert torch.equal(found.top.cpu()[known], wanted.top[known])
+
+
 def tiles(classes):
     return {tile_for(classes), Tile(32, 1, 1), Tile(16, 4, 2), Tile(2, 128, 2), Tile(1, 64, 1)}
 
@@ -53,27 +63,20 @@ def test_every_tile_gives_the_answers_of_the_vectorised_path(classes):
     logits = rows_of(classes)
     wanted, no_map = extreme.score(Scorer(classes=classes), logits.cpu()), torch.empty(2, 0, device=DEVICE)
     for tile in tiles(classes):
-        for found, right in zip(
-            kernels.score_rows(logits, (no_map, no_map), (1.0, 0.0), 0.0, tile), wanted, strict=True
-        ):
-            assert_same(found, right)
+        assert_answers(Prediction(*kernels.score_rows(logits, (no_map, no_map), (1.0, 0.0), 0.0, tile)), wanted)
 
 
 @pytest.mark.parametrize("classes", [10, 100, 257])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_maps_and_thresholds_are_applied_in_the_kernel(classes, dtype):
     logits = rows_of(classes).clamp(-6e4, 6e4).to(dtype)
-    scorer = Scorer(
-        classes=classes,
-        before=AffineCalibration(0.7, -0.5),
-        calibrator=MAP,
-        none_calibrator=ExponentialCalibration([0.4], [0.9]),
-    )
-    for reject in (0.0, 0.3):
-        wanted = extreme.score(scorer, logits.cpu(), reject=reject)
-        for found, right in zip(scoring._fused(scorer, logits, reject), wanted, strict=True):
-            assert_same(found, right)
-        assert (wanted.label == NONE).any()
+    scorer = Scorer(classes=classes, before=AffineCalibration(0.7, -0.5), calibrator=MAP)
+    for none_calibrator in (ExponentialCalibration([0.4], [0.9]), None):
+        for reject in (0.0, 0.3):
+            both = replace(scorer, none_calibrator=none_calibrator)
+            wanted = extreme.score(both, logits.cpu(), reject=reject)
+            assert_answers(scoring._fused(both, logits, reject), wanted)
+            assert (wanted.label == NONE).any()
 
 
 @pytest.mark.parametrize("classes", [2, 100, 1000, 5000])
@@ -84,14 +87,6 @@ def test_top_and_rest_are_those_of_a_row(classes):
     assert torch.equal(index.cpu(), wanted.label)
     assert_same(-rest.double() - torch.nn.functional.softplus(-top.double()), wanted.log_confidence, atol=1e-7)
     assert_same(-rest.double() - torch.nn.functional.softplus(top.double()), wanted.log_none, atol=1e-7)
-
-
-@pytest.mark.parametrize("classes", [1, 2, 100, 3000])
-def test_one_and_several_are_those_of_the_heads(classes):
-    logits = rows_of(classes)[:37]
-    found, wanted = loss_kernels.one_and_several(logits), readout._one_and_several(logits.cpu())
-    for log, right in zip(found, wanted, strict=True):
-        assert_same(log.exp(), right.exp(), rtol=1e-4, atol=1e-30)
 
 
 @pytest.mark.parametrize("classes", [1, 5, 4096, 5000])
@@ -117,10 +112,7 @@ def test_the_loss_through_the_kernels_is_the_dense_one(monkeypatch):
     for found, wanted in zip(torch.autograd.grad(ours, parts), torch.autograd.grad(dense, parts), strict=True):
         assert_same(found, wanted)
     scorer, logits = Scorer(classes=150, calibrator=MAP), (features @ matrix.T + bias).detach()
-    for found, wanted in zip(
-        extreme.predict(scorer, features, matrix, bias=bias), scorer.predict(logits.cpu()), strict=True
-    ):
-        assert_same(found, wanted)
+    assert_answers(extreme.predict(scorer, features, matrix, bias=bias), scorer.predict(logits.cpu()))
 
 
 def layer_of(rows, classes, width):
@@ -182,9 +174,5 @@ def test_on_a_gpu_the_logits_are_never_all_there():
 def test_on_a_gpu_score_takes_the_kernel_and_gives_the_answers_of_the_cpu(classes):
     logits = rows_of(classes, rows=4000)
     scorer = Scorer(classes=classes, calibrator=MAP)
-    for found, wanted in zip(
-        extreme.score(scorer, logits.reshape(-1, 1, classes), reject=0.2),
-        extreme.score(scorer, logits.cpu(), reject=0.2),
-        strict=True,
-    ):
-        assert_same(found[:, 0], wanted)
+    found = extreme.score(scorer, logits.reshape(-1, 1, classes), reject=0.2)
+    assert_answers(found[:, 0], extreme.score(scorer, logits.cpu(), reject=0.2))

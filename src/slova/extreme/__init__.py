@@ -14,6 +14,6 @@ thousand classes at a time and keep nothing; the results equal those of the dens
 from slova.extreme.fitting import fit
 from slova.extreme.losses import ova_loss
 from slova.extreme.readout import predict, top
-from slova.extreme.scoring import Answer, score
+from slova.extreme.scoring import score
 
-__all__ = ["Answer", "fit", "ova_loss", "predict", "score", "top"]
+__all__ = ["fit", "ova_loss", "predict", "score", "top"]

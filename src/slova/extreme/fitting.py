@@ -33,17 +33,20 @@ def fit(
     """A scorer for `extreme.predict` and `extreme.score` from validation features and labels, NONE allowed.
 
     `calibration`, as in `Scorer.fit`, gets only the top class of each row, as a column of log-probabilities and labels
-    0 (correct) or NONE: among all N K pairs the hits are too rare. P(none) is calibrated if there are NONE rows.
+    0 (correct) or NONE, and must be elementwise: among all N K pairs the hits are too rare. P(none) is calibrated if
+    there are NONE rows.
     """
     check_labels(linear(features, matrix, bias), labels, features.shape[:-1])
     answers = Top(*(to_numpy(numbers).ravel() for numbers in top(features, matrix, bias=bias)))
     truth = to_numpy(labels).ravel()
     fitted = resolve(calibration)
+    if not getattr(getattr(fitted, "__self__", None), "elementwise", True):
+        raise ValueError(f"calibration must act on single probabilities, such as 'exponential', got {calibration!r}")
     hits = np.where(answers.label == truth, 0, NONE)
     scorer = Scorer(
         classes=len(matrix),
         calibrator=None if fitted is None else fitted(answers.log_confidence[:, None], hits),
         none_calibrator=fit_none_calibrator(answers.log_none, truth, None),
     )
-    confidence = finish(scorer, answers, 0.0)[1].astype(np.float64)
+    confidence = finish(scorer, answers, 0.0).confidence.astype(np.float64)
     return replace(scorer, validation=Selection.histogram(confidence, hits != NONE))

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The kernels that read rows of logits (N, K) on a GPU: the top class, its confidence, and P(none).
+"""The kernels that read rows of logits (N, K) on a GPU: the answer from the top class.
 
 A row of logits is read once, in tiles of `block` neighbouring classes, a few rows to a program. Every lane keeps the
 largest value it has seen; what is smaller goes into the sum of softplus(f) = max(f, 0) + log(1 + e), e = exp(-|f|), so
@@ -55,20 +55,21 @@ WIDEST = Tile(1, 2048, 8)
 
 def score_rows(
     logits: Tensor, maps: tuple[Tensor, Tensor], affine: tuple[float, float], reject: float, tile: Tile
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Label, confidence and P(none) of logits (N, K). A map is (2, terms), exponents above weights, the exponents after
-    the first less the first; no terms leave the probability as it is."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The fields of a `Prediction` of logits (N, K). A map is (2, terms), exponents above weights, the exponents after
+    the first less the first. No terms of the first leave the confidence as it is; no terms of the second split what is
+    left of the confidence like the raw evidence."""
     rows, classes = logits.shape
-    label = torch.empty(rows, dtype=torch.int64, device=logits.device)
-    confidence, none = (torch.empty(rows, dtype=torch.float32, device=logits.device) for _ in range(2))
+    label, top = (torch.empty(rows, dtype=torch.int64, device=logits.device) for _ in range(2))
+    confidence, none, ambiguous = (torch.empty(rows, dtype=torch.float32, device=logits.device) for _ in range(3))
     grid = (triton.cdiv(rows, tile.rows),)
     with on_device_of(logits):
         _score[grid](
-            logits, label, confidence, none, *maps, rows, *affine, reject,
+            logits, label, confidence, none, ambiguous, top, *maps, rows, *affine, reject,
             K=classes, ROWS=tile.rows, BLOCK=tile.block, UNROLL=UNROLL,
             TERMS=maps[0].shape[1], NONE_TERMS=maps[1].shape[1], AFFINE=affine != (1.0, 0.0), num_warps=tile.warps,
         )  # fmt: skip
-    return label, confidence, none
+    return label, confidence, none, ambiguous, top
 
 
 def top_and_rest(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,18 +88,37 @@ def top_and_rest(logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @jit
 def _score(
-    logits, label, confidence, none, map, none_map, rows, scale, offset, reject,
+    logits, label, confidence, none, ambiguous, top, map, none_map, rows, scale, offset, reject,
     K: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr,
     TERMS: tl.constexpr, NONE_TERMS: tl.constexpr, AFFINE: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    top, index, rest = _state(logits, row, rows, scale, offset, K, ROWS, BLOCK, UNROLL, AFFINE)
-    small = log1p(decay(top))
-    sure = exp(_mapped(-rest - (tl.maximum(-top, 0.0) + small), map, TERMS))
-    empty = exp(_mapped(-rest - (tl.maximum(top, 0.0) + small), none_map, NONE_TERMS))
+    highest, index, rest = _state(logits, row, rows, scale, offset, K, ROWS, BLOCK, UNROLL, AFFINE)
+    small = log1p(decay(highest))
+    unlikely = rest + (tl.maximum(-highest, 0.0) + small)  # -log P(top)
+    log_sure = _mapped(-unlikely, map, TERMS)
+    sure, left = exp(log_sure), _one_minus_exp(-log_sure)
+    empty = exp(_mapped(-rest - (tl.maximum(highest, 0.0) + small), none_map, NONE_TERMS))
+    if NONE_TERMS == 0:  # the share of P(none) in everything but the top class
+        others = _one_minus_exp(unlikely)
+        empty = left * tl.where(others > empty, empty / others, 1.0)
+    if TERMS > 0:
+        least = 1.0 - K * sure
+        empty = tl.where(empty < least, least, empty)
+    empty = tl.where(empty > left, left, empty)
     tl.store(label + row, tl.where(sure >= reject, index, -1).to(tl.int64), mask=row < rows)
     tl.store(confidence + row, sure, mask=row < rows)
     tl.store(none + row, empty, mask=row < rows)
+    tl.store(ambiguous + row, left - empty, mask=row < rows)
+    tl.store(top + row, tl.minimum(index, K - 1).to(tl.int64), mask=row < rows)  # K where all are NaN
+
+
+@jit
+def _one_minus_exp(x):
+    """1 - e^-x for x >= 0; below 1/8, where it would cancel, the series."""
+    return tl.where(
+        x < 0.125, x * (1.0 - x * (0.5 - x * (0.16666667 - x * (0.041666667 - x * 0.0083333333)))), 1.0 - exp(-x)
+    )
 
 
 @jit

@@ -1,14 +1,14 @@
 # mypy: ignore-errors
-"""Kernels over every class of a chunk of logits (N, C): the loss with its derivative, one and several."""
+"""The kernel over every class of a chunk of logits (N, C): the loss with its derivative."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from slova.extreme.arithmetic import decay, jit, log, log1p, on_device_of, tl, triton
+from slova.extreme.arithmetic import decay, jit, log1p, on_device_of, tl, triton
 
-__all__ = ["loss_and_slope", "one_and_several"]
+__all__ = ["loss_and_slope"]
 
 BLOCK = 4096  # classes per program of the loss
 
@@ -27,16 +27,6 @@ def loss_and_slope(logits: Tensor, labels: Tensor, slope: Tensor | None) -> Tens
     return parts.sum(1, dtype=torch.float64)
 
 
-def one_and_several(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """log P(exactly one class) and log P(several classes) of each row."""
-    rows, classes = logits.shape
-    one, several = (torch.empty(rows, dtype=torch.float32, device=logits.device) for _ in range(2))
-    block = min(1024, triton.next_power_of_2(classes))
-    with on_device_of(logits):
-        _one_and_several[(rows,)](logits, one, several, K=classes, BLOCK=block, num_warps=4)
-    return one, several
-
-
 @jit
 def _loss_and_slope(
     logits, labels, parts, slope, classes, blocks, BLOCK: tl.constexpr, SLOPE: tl.constexpr
@@ -53,32 +43,3 @@ def _loss_and_slope(
         chance = tl.where(values >= 0.0, 1.0, e) / (1.0 + e)
         chance = tl.where(own, -chance, chance)
         tl.store(slope + row * classes + column, chance.to(slope.dtype.element_ty), mask=inside)
-
-
-@jit
-def _one_and_several(logits, one, several, K: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(0, BLOCK)
-    nothing = tl.full([BLOCK], 1.0, tl.float32)
-    once = tl.zeros([BLOCK], tl.float32)
-    more = tl.zeros([BLOCK], tl.float32)
-    for first in range(0, K, BLOCK):
-        column = first + lane
-        values = tl.load(logits + row * K + column, mask=column < K, other=float("-inf"))
-        e = decay(values)
-        yes = tl.where(values >= 0.0, 1.0, e) / (1.0 + e)
-        no = tl.where(values >= 0.0, e, 1.0) / (1.0 + e)
-        nothing, once, more = nothing * no, once * no + nothing * yes, more + once * yes
-    nothing, once, more = tl.reduce((nothing, once, more), 0, _either)
-    tl.store(one + row, log(once))
-    tl.store(several + row, log(more))
-
-
-@jit
-def _either(none, one, several, none_too, one_too, several_too):
-    """None, one and several of two sets of classes, from those of each: sums of positive terms."""
-    return (
-        none * none_too,
-        one * none_too + none * one_too,
-        several + none * several_too + one * (one_too + several_too),
-    )

@@ -1,9 +1,8 @@
-"""Label, calibrated confidence and P(none) from logits (..., K), each of which is read once."""
+"""The answer from logits (..., K), each of which is read once."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,23 +14,16 @@ from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
 from slova.extreme.readout import check, finish
 from slova.heads import SLOVA
+from slova.prediction import Prediction
 from slova.scorer import Scorer
 
-__all__ = ["Answer", "numbers_of", "score"]
+__all__ = ["numbers_of", "score"]
 
 HALF_AND_SINGLE = (torch.float16, torch.bfloat16, torch.float32)
 
 
-class Answer(NamedTuple):
-    """The label (NONE where it was rejected), the probability that it is right, and that no class fits."""
-
-    label: Array
-    confidence: Array
-    none: Array
-
-
-def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
-    """The first three of `scorer.predict(logits, reject=reject)`, without gradients.
+def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Prediction:
+    """`scorer.predict(logits, reject=reject)`, without gradients.
 
     float32 and half precision on a GPU go through one kernel, which is limited by memory bandwidth, if the calibrators
     are exponential; anything else, numpy included, takes the vectorised path.
@@ -41,7 +33,7 @@ def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Answer:
     logits, _ = check_logits(logits)
     check(scorer, logits.shape[-1])
     logits = logits if isinstance(logits, np.ndarray) else logits.detach()
-    return Answer(*finish(scorer, SLOVA.top(logits if scorer.before is None else scorer.before(logits)), reject))
+    return finish(scorer, SLOVA.top(logits if scorer.before is None else scorer.before(logits)), reject)
 
 
 def _fits(scorer: Scorer, logits: Array) -> bool:
@@ -52,7 +44,7 @@ def _fits(scorer: Scorer, logits: Array) -> bool:
     return all(one is None or isinstance(one, ExponentialCalibration) for one in calibrators)
 
 
-def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
+def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Prediction:
     from slova.extreme.kernels import score_rows, tile_for
 
     check(scorer, logits.shape[-1])
@@ -61,7 +53,7 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Answer:
     maps = (numbers_of(scorer.calibrator, rows.device), numbers_of(scorer.none_calibrator, rows.device))
     affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))
     answers = score_rows(rows, maps, affine, float(reject), tile_for(scorer.classes))
-    return Answer(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
+    return Prediction(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
 
 
 def numbers_of(map: Calibrator | None, device: torch.device) -> Tensor:
