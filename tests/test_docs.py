@@ -13,16 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from slova_bench.results_folder import ResultsFolder
 from torch import nn
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = [ROOT, *(ROOT / name for name in ("docs", "bench", "bench/models", "bench/results"))]
+PAGES = [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
 SNIPPETS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES
     if page.name != "api.md"
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
+    if "slova_bench" not in block  # the tests of the comparison run these
 ]
 
 
@@ -67,29 +68,56 @@ def test_the_commands_of_the_readme_run(tmp_path):
     assert {"model.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def maker(name):
-    """A script of the docs as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_reference_is_what_the_docstrings_say():
-    make_api = maker("make_api")
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    make_api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_api)
     assert make_api.PAGE.read_text() == make_api.page() + "\n", "docs/api.md is stale: run `make docs`"
-
-
-def test_the_numbers_of_the_readme_are_those_of_the_rows():
-    make_readme = maker("make_readme")
-    assert make_readme.table(ResultsFolder.read(ROOT / "bench" / "results")).count("\n") == len(make_readme.METHODS) + 1
-    assert make_readme.PAGE.read_text() == make_readme.page(), "README.md is stale: run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     assert [link for link in links if not link.startswith("http") and not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def paths_of_the_tree() -> list[str]:
+    """The paths of the first block of architecture.md, whose indentation is that of the folders."""
+    parents, found = {-1: ""}, []
+    for line in re.findall(r"```\n(.*?)```", ARCHITECTURE, flags=re.DOTALL)[0].splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        found.append(parents[depth - 1] + line.split()[0])
+        parents[depth] = found[-1]
+    return found
+
+
+def test_every_path_of_the_architecture_exists():
+    named = re.findall(r"`((?:src|bench|docs|tests)/[^`]*)`", ARCHITECTURE)
+    files = [re.sub(r"<\w+>\.py$", "", path) for path in named]
+    assert len(named) > 20
+    assert [path for path in (*paths_of_the_tree(), *files) if not (ROOT / path).exists()] == []
+
+
+def test_every_module_of_the_library_is_in_the_architecture():
+    top = {path.name for path in (ROOT / "src" / "slova").iterdir() if path.suffix == ".py" or path.is_dir()}
+    tree = {Path(path).name for path in paths_of_the_tree()}
+    assert top - tree - {"__main__.py", "__pycache__"} == set()
+
+
+def test_additions_touch_at_most_two_files_and_a_data_set_three():
+    table = ARCHITECTURE.partition("| … | files |")[2].partition("\n\n")[0]
+    counts = {row.split("|")[1].strip(): len(re.findall(r"`(?:src|bench)/", row)) for row in table.splitlines()[2:]}
+    assert max(counts.pop("a data set"), 3) == 3
+    assert {what: count for what, count in counts.items() if not 1 <= count <= 2} == {}
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.stem)

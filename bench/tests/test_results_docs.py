@@ -42,6 +42,14 @@ def test_the_page_matches_the_committed_results():
     assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova bench report --docs docs"
 
 
+def test_the_numbers_of_the_readme_are_those_of_the_rows():
+    spec = importlib.util.spec_from_file_location("make_readme", ROOT / "docs" / "make_readme.py")
+    make_readme = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_readme)
+    assert make_readme.table(ResultsFolder.read(ROOT / "bench" / "results")).count("\n") == len(make_readme.METHODS) + 1
+    assert make_readme.PAGE.read_text() == make_readme.page(), "README.md is stale: run `make docs`"
+
+
 def test_every_figure_of_the_page_is_there_and_every_link_leads_somewhere():
     page = PAGE.read_text(encoding="utf-8")
     assert [name for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page) if not (PAGE.parent / name).exists()] == []
