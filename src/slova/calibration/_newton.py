@@ -15,7 +15,7 @@ Objective = Callable[
 ]  # value, gradient, and how to get the Hessian
 
 HALVINGS = 40
-RIDGE = 1.0  # of a logistic regression, per standard deviation of its features
+RIDGE = 0.005  # of a logistic regression, per row and standard deviation: rows that stand in for others are too easy
 
 
 def newton(objective: Objective, start: Vector, lower: Vector, *, tolerance: float, steps: int = 100) -> Vector:
@@ -51,7 +51,7 @@ def bounded_logistic(features: Vector, hits: Vector, weight: Vector) -> Vector:
     spread = np.sqrt(weight @ (features - middle) ** 2 / total)
     spread = np.where(spread > 1e-9, spread, 1.0)
     design = np.column_stack([np.ones(len(hits)), (features - middle) / spread])
-    ridge = np.append(0.0, np.full(features.shape[1], RIDGE))
+    ridge = np.append(0.0, np.full(features.shape[1], RIDGE * total))
 
     def objective(numbers: Vector) -> tuple[float, Vector, Callable[[], Vector]]:
         logit = design @ numbers
@@ -77,4 +77,4 @@ def _solve(matrix: Vector, right: Vector) -> Vector:
         except np.linalg.LinAlgError:
             continue
         return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))
-    return right / max(scale, 1e-300)
+    return np.asarray(right / max(scale, 1e-300))

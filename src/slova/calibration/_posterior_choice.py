@@ -32,7 +32,7 @@ FEWEST_ROWS = 30  # below, a temperature is all that is fitted
 MOST_CLASSES, MOST_PAIRS = 199, 50  # of which numbers per class and per pair of classes are fitted
 FOLDS, FEW_FOLDS, SMALL = 5, 2, 30_000  # beyond so many rows times classes two of the folds are looked at
 MOST = 1_000_000  # rows times classes that a choice looks at
-CAUTIOUS, CAUTION = 200, 0.5  # a gain must exceed 200 / n standard errors, and half of one where the order can change
+CAUTIOUS, CAUTION = 150, 0.5  # a gain must exceed 150 / n standard errors, and half of one where the order can change
 
 
 class Terms(NamedTuple):
@@ -109,7 +109,7 @@ def path(
 
 def _temperature(rows: Rows, terms: Terms, weight: Vector, start: Model | None) -> Model:
     """Where probabilities sum to one the scores of a temperature are log p, otherwise the log-odds."""
-    softmax = np.abs((1 / (1 + np.exp(-np.clip(rows.log_odds, -LIMIT, LIMIT)))).sum(axis=1) - 1).max() < 1e-3
+    softmax = np.abs((1 / (1 + np.exp(-np.clip(rows.log_odds, -LIMIT, LIMIT)))).sum(axis=1) - 1).max() < 0.01
     evidence = terms.values[0] if softmax else terms.values.sum(axis=0)
     inverse = fit_temperature(rows, evidence, weight, 1.0 if start is None else start.shared[0, 0])
     shared = np.zeros((2, rows.factors.shape[1]))
@@ -161,11 +161,10 @@ def _thinned(rows: Rows, seed: int) -> Rows:
     order = np.argsort(np.cos(1e4 * _key(rows, seed)), kind="stable")
     ends = np.cumsum(rows.weight[order])
     weight = np.clip(most - (ends - rows.weight[order]), 0, rows.weight[order])
-    kept = order[weight > 0]
-    return Rows(*(part[kept] for part in rows))._replace(weight=weight[weight > 0])
+    return rows.at(order[weight > 0])._replace(weight=weight[weight > 0])
 
 
 def _key(rows: Rows, seed: int) -> Vector:
     """A number for each row, the same for equal rows."""
-    direction = np.random.default_rng(seed).normal(size=rows.log_odds.shape[1])
-    return np.einsum("nk,k->n", np.clip(rows.log_odds, -LIMIT, LIMIT), direction)
+    parts = np.column_stack([np.clip(rows.log_odds, -LIMIT, LIMIT), rows.factors])
+    return np.asarray(np.einsum("nk,k->n", parts, np.random.default_rng(seed).normal(size=parts.shape[1])))

@@ -7,7 +7,7 @@ is how often each row counts. Every objective is a negative log-likelihood summe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ FARTHEST = 1e4  # what infinite log-odds are taken for
 TOLERANCE = 1e-8  # of the mean negative log-likelihood
 PULL, RIDGE = 1.0, 0.01  # of a and b to the temperature; of their slopes to 0
 SPREAD, BIAS, MEAN, FEW = 0.1, 0.03, 0.3, 300.0  # of A and B around their means and of c, both times K; of the means
-PAIRS, FEW_PAIRS = 10.0, 600.0  # penalties grow by 1 + (few / n)^2
+PAIRS, FEW_PAIRS, POWER = 10.0, 500.0, 3  # penalties grow by 1 + (few / n)^3
 ABSENT = -1e9  # the score of a class that is left out of a likelihood
 
 
@@ -40,6 +40,9 @@ class Rows(NamedTuple):
     @property
     def total(self) -> float:
         return float(self.weight.sum())
+
+    def at(self, which: NDArray[np.bool_] | Labels) -> Rows:
+        return Rows(*(part[which] for part in self))  # type: ignore[arg-type]
 
 
 class Model(NamedTuple):
@@ -66,7 +69,7 @@ def terms_of(log_odds: Vector, scale: float, smoothing: float) -> Vector:
 def scores(rows: Rows, model: Model, terms: Vector) -> Vector:
     """(N, K); `terms` are those of the model's scale and smoothing."""
     steep = _steepness(rows, model.shared)
-    total = np.einsum("jn,jnk->nk", steep, terms)
+    total = np.asarray(np.einsum("jn,jnk->nk", steep, terms))
     if model.classes is not None:
         total += np.einsum("jnk,jk->nk", _features(steep, terms, model.reference), model.classes)
     if model.pairs is not None:
@@ -124,15 +127,15 @@ def _shared_objective(
     own = terms[:, np.arange(len(labels)), labels]
     ridge = np.full(centre.shape, RIDGE)
     ridge[:, 0] = PULL
-    size, ridge, centre = len(terms), ridge.ravel(), centre.ravel()
+    size, pull, middle = len(terms), ridge.ravel(), centre.ravel()
 
     def objective(numbers: Vector) -> tuple[float, Vector, Callable[[], Vector]]:
         raw = numbers.reshape(size, -1) @ factors.T
         steep, above = np.maximum(raw, floor), raw > floor
         log_total, probs = _softmax(np.einsum("jn,jnk->nk", steep, terms))
         means = np.einsum("nk,jnk->jn", probs, terms)
-        away = numbers - centre
-        value = weight @ (log_total - (steep * own).sum(axis=0)) + ridge @ away**2 / 2
+        away = numbers - middle
+        value = weight @ (log_total - (steep * own).sum(axis=0)) + pull @ away**2 / 2
 
         def hessian() -> Vector:
             matrix = np.empty((size, factors.shape[1], size, factors.shape[1]))
@@ -142,9 +145,9 @@ def _shared_objective(
                     spread = np.einsum("nk,nk->n", weighted, terms[j]) - means[i] * means[j]
                     matrix[i, :, j] = (factors.T * (weight * spread * above[i] * above[j])) @ factors
                     matrix[j, :, i] = matrix[i, :, j].T
-            return matrix.reshape(len(numbers), -1) + np.diag(ridge)
+            return matrix.reshape(len(numbers), -1) + np.diag(pull)
 
-        return float(value), ((weight * (means - own) * above) @ factors).ravel() + ridge * away, hessian
+        return float(value), ((weight * (means - own) * above) @ factors).ravel() + pull * away, hessian
 
     return objective
 
@@ -173,9 +176,9 @@ def _present(base: Vector, labels: Labels, weight: Vector) -> Vector:
     return base
 
 
-def _class_ridge(counts: Vector, total: float) -> Vector:
+def _class_ridge(counts: NDArray[Any], total: float) -> Vector:
     size = len(counts)
-    few, mean = 1 + (FEW / total) ** 2, np.full((size, size), 1 / size)
+    few, mean = 1 + (FEW / total) ** POWER, np.full((size, size), 1 / size)
     ridge = np.zeros((3, size, 3, size))
     ridge[0, :, 0] = ridge[1, :, 1] = few * (SPREAD * size * (np.eye(size) - mean) + MEAN * mean)
     ridge[2, :, 2] = few * BIAS * size * np.eye(size)
@@ -237,7 +240,7 @@ def _pair_objective(
     labels: Labels, evidence: Vector, base: Vector, weight: Vector
 ) -> Callable[[Vector], tuple[float, Vector]]:
     each, size = np.arange(len(labels)), base.shape[1]
-    penalty = PAIRS * (1 + (FEW_PAIRS / weight.sum()) ** 2)
+    penalty = PAIRS * (1 + (FEW_PAIRS / weight.sum()) ** POWER)
 
     def objective(numbers: Vector) -> tuple[float, Vector]:
         total = base + evidence @ numbers.reshape(size, size)

@@ -157,7 +157,7 @@ class PosteriorCalibration:
             raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
         if not known.any():
             raise ValueError(f"none of the {len(known)} rows has a class (NONE rows do not count)")
-        part, model = choose(Rows(*(part[known] for part in rows)), order, seed)
+        part, model = choose(rows.at(known), order, seed)
         fitted = cls(**_fields(model, rows), part=part)
         return fitted if known.all() else _with_none(fitted, rows, none_share)
 
@@ -205,7 +205,7 @@ def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array
             raise ValueError("distances must be finite and not negative")
         factors = np.column_stack([factors, -distances])
     rows = Rows(log_odds, labels, counts, factors, _floor(log_odds, NUMPY))
-    return Rows(*(part[counts > 0] for part in rows))
+    return rows.at(counts > 0)
 
 
 def _floor(log_odds: Array, ops: Backend) -> Array:
