@@ -11,16 +11,20 @@ from typing import Any
 MODULES = [
     "slova.heads",
     "slova.losses",
-    "slova.vision.outliers",
-    "slova.vision.degradations",
     "slova.calibration",
     "slova.calibration.module",
     "slova.metrics",
+    "slova.metrics.torchmetrics",
+    "slova.prediction",
     "slova.scorer",
+    "slova.evaluation",
     "slova.thresholds",
+    "slova.prediction_sets",
     "slova.classifier",
     "slova.retrofit",
-    "slova.vision.distance_aware",
+    "slova.vision",
+    "slova.vision.outliers",
+    "slova.vision.degradations",
     "slova.ensemble",
     "slova.multilabel",
     "slova.extreme",
@@ -28,6 +32,7 @@ MODULES = [
     "slova.export",
     "slova.batch",
     "slova.serve",
+    "slova.report",
     "slova.artifact",
 ]
 PAGE = Path(__file__).parent / "api.md"
@@ -42,7 +47,9 @@ def page() -> str:
 
 
 def section(module: Any) -> str:
-    entries = [entry(name, getattr(module, name)) for name in module.__all__]
+    package = module.__name__.rpartition(".")[0]
+    above = importlib.import_module(package).__all__ if package in MODULES else []  # listed there
+    entries = [entry(name, getattr(module, name)) for name in module.__all__ if name not in above]
     return "\n".join([f"\n## {module.__name__}\n", text(module), *filter(None, entries)])
 
 

@@ -1,4 +1,4 @@
-"""Write what came out into README.md, from the rows: `make docs`. A test fails when it is stale."""
+"""Write the results into README.md, from the rows: `make docs`. A test fails when they are stale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slova_bench.tables import overview
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
-BEGIN, END = "<!-- made by `make docs` from results/ -->\n", "<!-- until here -->\n"
+BEGIN, END = "<!-- made by `make docs` from bench/results/ -->\n", "<!-- until here -->\n"
 METHODS = (
     *("softmax", "temperature", "ensemble", "ova", "slova"),
     *("slova_distance", "slova_mirror", "slova_distance_ensemble", "slova_none"),
@@ -21,24 +21,24 @@ CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slo
 
 
 def page() -> str:
-    """The README, what came out anew."""
+    """The README with the present results."""
     before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"{PAGE} has no place for the table: {BEGIN.strip()} … {END.strip()}")
+        raise ValueError(f"{PAGE} must contain the lines {BEGIN.strip()} and {END.strip()}")
     results = ResultsFolder.read(ROOT / "bench" / "results")
     return f"{before}{BEGIN}{table(results)}\n\n{words(results)}\n{END}{after}"
 
 
 def table(results: ResultsFolder) -> str:
-    """The best known methods of the overview, and ours; what is best of all methods stays marked."""
+    """The best-known methods of the overview, and ours; marks refer to all methods."""
     (whole,) = overview.make(results, "cifar10")
     wanted = [look(method).name for method in METHODS]
     return replace(whole, rows=tuple(row for row in whole.rows if row[0].text in wanted)).markdown().strip("\n")
 
 
 def words(results: ResultsFolder) -> str:
-    """Who wins how many of the nine quartiles (of ECE, NLL and Brier score), and the paper's claims by verdict."""
+    """How many of the nine quartiles of ECE, NLL and Brier score a method wins, and the paper's claims by verdict."""
     found = judged_claims(results)
     lines = ["By the quartiles of ECE, NLL and Brier score over the shifts, means over seeds:\n"]
     for pair in CONTESTS:
