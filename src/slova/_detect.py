@@ -3,16 +3,19 @@ fit does, it says what it found, and `head=` overrides it."""
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 import numpy as np
 
-from slova._backend import NUMPY
+from slova._backend import NUMPY, Array, to_numpy
 from slova._validation import NONE, Floats, Ints
 from slova.heads import BINARY, BINARY_PROBABILITIES, OVA_PROBABILITIES, PROBABILITIES, SLOVA, SOFTMAX, Head
 
 __all__ = ["Detected", "check_kind", "detect_head"]
 
+SHARES = ("probabilities", "ova_probabilities", "binary_probabilities")  # heads that read probabilities
+LOOK = 256  # rows that are looked at before a prediction
 ROUNDING = 2e-3  # by which the sum of a row of probabilities may differ from one: half precision, or a few digits
 MARGIN = 1.25  # how many times the loss of the softmax reading that of the one-vs-all reading may be
 
@@ -41,17 +44,34 @@ def detect_head(values: Floats, labels: Ints) -> Detected:
     return Detected(SLOVA, f"one-vs-all logits ({losses})")
 
 
-def check_kind(head: Head, values: Floats) -> None:
-    """Raises if the values are of another kind than those of the fit, where that can be seen."""
-    finite = values[np.isfinite(values)]
-    shares = bool(finite.size) and bool(((finite >= 0) & (finite <= 1)).all())
-    takes_shares = head in (PROBABILITIES, OVA_PROBABILITIES, BINARY_PROBABILITIES)
-    if takes_shares and not shares:
-        raise ValueError(
-            f"the model was fitted to probabilities, got values from {finite.min():.3g} to {finite.max():.3g}"
-        )
-    if not takes_shares and shares and values.shape[1] > 1 and len(values) > 1 and _sum_to_one(values):
+def check_kind(head: Head, values: Array) -> None:
+    """Raises if the values are of another kind than those of the fit, where their first rows show it. Values on an
+    accelerator, or in a program that is being traced, are not looked at."""
+    rows = _first_rows(values)
+    if rows is None:
+        return
+    finite = rows[np.isfinite(rows)]
+    takes_shares = head.name in SHARES
+    if takes_shares and finite.size and not (finite.min() >= -ROUNDING and finite.max() <= 1 + ROUNDING):
+        found = f"values from {finite.min():.3g} to {finite.max():.3g}"
+        raise ValueError(f"the model was fitted to probabilities, got {found}: give probabilities, not logits")
+    if not takes_shares and len(rows) > 1 and rows.shape[1] > 1 and _are_shares(rows) and _sum_to_one(rows):
         raise ValueError("the model was fitted to logits, got rows of probabilities that sum to one: give their logits")
+
+
+def _first_rows(values: Array) -> Floats | None:
+    """A few rows (n, K) on the host, or None where looking would be expensive or impossible."""
+    if hasattr(values, "is_floating_point"):
+        torch = sys.modules["torch"]
+        if type(values) is not torch.Tensor or values.device.type != "cpu" or torch.compiler.is_compiling():
+            return None
+        values = values.detach()
+    elif not isinstance(values, np.ndarray | list | tuple):
+        return None
+    rows = to_numpy(values[:LOOK]) if getattr(values, "ndim", 2) else np.zeros((0, 1))
+    if rows.dtype.kind != "f" or not rows.ndim or not rows.shape[-1]:
+        return None
+    return rows.reshape(-1, rows.shape[-1] if rows.ndim > 1 else 1)[:LOOK]
 
 
 def _binary(values: Floats) -> Detected:
@@ -79,5 +99,4 @@ def _losses(values: Floats, labels: Ints) -> tuple[float, float]:
         clipped = np.clip(log_odds, -30, 30)  # one saturated row must not decide
         return float((NUMPY.softplus(clipped) - own * clipped).sum(axis=1).mean())
 
-    assert SOFTMAX.log_odds is not None
     return loss(rows), loss(SOFTMAX.log_odds(rows, NUMPY))

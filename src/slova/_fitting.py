@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -10,17 +11,24 @@ import numpy as np
 
 from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, detect_head
-from slova._validation import NONE, Floats, Ints, check_rows, check_weight
-from slova.calibration import AffineCalibration, ExponentialCalibration, SmallValidationWarning, resolve
-from slova.evaluation import Evaluation, FitReport, evaluate
+from slova._outcomes import raw_log_none
+from slova._validation import NONE, Floats, Ints, check_labels, check_rows, check_weight
+from slova._warnings import warnings_at_caller
+from slova.calibration import AffineCalibration, ExponentialCalibration, resolve
+from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
 from slova.heads import Head, Readout, find_head
 from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 from slova.thresholds import selection_of
 
-__all__ = ["fit_none_calibrator", "fit_scorer"]
+__all__ = ["CalibrationWarning", "fit_none_calibrator", "fit_scorer"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
+BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
+
+
+class CalibrationWarning(UserWarning):
+    """The result of a fit is not good; the message names a remedy."""
 
 
 def fit_scorer(
@@ -36,28 +44,44 @@ def fit_scorer(
     seed: int = 0,
 ) -> Scorer:
     """See `Scorer.fit`."""
-    rows = to_numpy(values)
-    rows, classes, labels = _checked(rows[:, None] if rows.ndim == 1 else rows, labels)
+    rows, classes, labels = _checked(values, labels)
     weight = None if weight is None else check_weight(weight, labels)
     found = detect_head(rows, labels) if head == "auto" else Detected(find_head(head), "as given")
     logits, _ = found.head.check(rows, classes)
     given = {"distances": None if distances is None else to_numpy(distances), "none_share": none_share}
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, **given}
-    scorer = _fit(found.head, logits, labels, weight, options)
-    prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
-    hits = prediction.top == labels
+    with warnings_at_caller():
+        scorer = _fit(found.head, logits, labels, weight, options)
+        prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
+        counts = weight if none_share is None else _with_share(labels, weight, none_share)
+        after = evaluate(prediction, readout, labels, weight=counts)
+        fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
+        _warn_if_bad(fitted)
+    drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
+    hits, confidence = prediction.top == labels, prediction.confidence.astype(np.float64)
+    weight = None if weight is None else weight[drawn]
     return replace(
-        scorer,
-        validation=selection_of(prediction.confidence.astype(np.float64), hits, weight=weight),
-        report=_report(scorer, found, logits, labels, evaluate(prediction, readout, labels)),
+        fitted,
+        validation=selection_of(confidence[drawn], hits[drawn], weight=weight),
+        conformity=Conformity.of(Readout(*(part[drawn] for part in readout)), labels[drawn], seed),
     )
 
 
-def _checked(rows: Array, labels: Array) -> tuple[Floats, int, Ints]:
-    """Values (N, K) and labels; one column is a problem of two classes."""
+def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Floats:
+    """Weights with which the NONE rows are this share of all."""
+    counts = np.ones(len(labels)) if weight is None else weight
+    none = labels == NONE
+    factor = none_share / (1 - none_share) * counts[~none].sum() / max(counts[none].sum(), 1e-300)
+    return np.where(none, counts * factor, counts)
+
+
+def _checked(values: Array, labels: Array) -> tuple[Floats, int, Ints]:
+    """Values (N, K) and labels; one column, or no second axis, is a problem of two classes."""
+    rows = to_numpy(values)
+    rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim == 2 and rows.shape[1] == 1:
-        _, column = check_rows(np.hstack([rows, rows]), labels, "logits")
-        return rows, 2, column
+        rows, _ = check_rows(rows, np.zeros(len(rows), int), "logits")
+        return rows, 2, check_labels(labels, np.hstack([rows, rows]), "logits")
     rows, column = check_rows(rows, labels, "logits")
     return rows, rows.shape[1], column
 
@@ -65,18 +89,21 @@ def _checked(rows: Array, labels: Array) -> tuple[Floats, int, Ints]:
 def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]) -> Scorer:
     before = AffineCalibration.fit(logits, labels, weight=weight) if options["rescale"] else None
     logits = logits if before is None else before(logits)
-    fit = resolve(options["calibration"])
-    kind = getattr(fit, "__self__", None)
+    fit: Any = resolve(options["calibration"])
+    kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
-    if getattr(kind, "takes", "log_probs") == "log_odds":
-        log_odds = logits if head.log_odds is None else head.log_odds(logits, NUMPY)
-        given = {name: options[name] for name in ("distances", "none_share", "seed") if options[name] is not None}
-        return replace(scorer, calibrator=fit(log_odds, labels, weight=weight, **given))  # type: ignore[misc]
-    if options["distances"] is not None or options["none_share"] is not None:
-        raise ValueError("distances and none_share are for posterior calibration, got another one")
-    readout = head.readout(logits, NUMPY)
-    calibrator = None if fit is None else fit(readout.log_probs, labels, weight=weight)
-    return replace(scorer, calibrator=calibrator, none_calibrator=fit_none_calibrator(readout.log_none, labels, weight))
+    names = () if fit is None else inspect.signature(fit).parameters
+    given = {name: options[name] for name in ("distances", "none_share", "seed") if options[name] is not None}
+    if unknown := sorted(given.keys() - {"seed"} - set(names)):
+        raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
+    if fit is not None:
+        takes = getattr(kind, "takes", "log_probs")
+        rows = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)
+        chosen = {name: value for name, value in given.items() if name in names}
+        scorer = replace(scorer, calibrator=fit(rows, labels, weight=weight, **chosen))
+    if hasattr(scorer.calibrator, "none") or not (labels == NONE).any():
+        return scorer
+    return replace(scorer, none_calibrator=fit_none_calibrator(raw_log_none(scorer, logits, NUMPY), labels, weight))
 
 
 def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -> ExponentialCalibration | None:
@@ -93,14 +120,15 @@ def _cross_fitted(
     """Predictions of the same rows, each by a fit that did not see it; by the fit itself where rows are too few."""
     folds = FOLDS if logits.size <= MANY else 2
     fold = np.random.default_rng(options["seed"]).permutation(len(labels)) % folds
-    enough = all(((labels != NONE) & (fold != number)).sum() >= 2 for number in range(folds))
-    if len(labels) < 2 * folds or not enough:
+    counts = (labels != NONE) & (True if weight is None else weight > 0)
+    enough = all((counts & (fold != number)).sum() >= 2 for number in range(folds))
+    if (options["calibration"] is None and not options["rescale"]) or len(labels) < 2 * folds or not enough:
         return _scored(scorer, logits, options["distances"])
-    parts = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SmallValidationWarning)  # said once, of the whole set
-        for number in range(folds):
-            parts.append(_scored(*_held_out(scorer.head, fold == number, logits, labels, weight, options)))
+        warnings.simplefilter("ignore")  # they were given for the whole set
+        parts = [
+            _scored(*_held_out(scorer.head, fold == number, logits, labels, weight, options)) for number in range(folds)
+        ]
     order = np.argsort(np.concatenate([np.flatnonzero(fold == number) for number in range(folds)]))
     joined = [
         np.concatenate([to_numpy(part) for part in column])[order] for column in zip(*map(_flat, parts), strict=True)
@@ -126,9 +154,12 @@ def _scored(scorer: Scorer, logits: Floats, distances: Floats | None) -> tuple[P
     return scorer.answer(logits, NUMPY, 0.0, distances), scorer.readout(logits, NUMPY, distances)
 
 
-def _report(scorer: Scorer, found: Detected, logits: Floats, labels: Ints, after: Evaluation) -> FitReport:
+def _report(
+    scorer: Scorer, found: Detected, logits: Floats, labels: Ints, after: Evaluation, weight: Floats | None
+) -> FitReport:
     plain = Scorer(classes=scorer.classes, head=scorer.head)
-    before = evaluate(*_scored(plain, logits, None), labels)
+    before = evaluate(*_scored(plain, logits, None), labels, weight=weight)
+    known = labels[labels != NONE]
     return FitReport(
         rows=after.rows,
         none_rows=after.none_rows,
@@ -138,4 +169,28 @@ def _report(scorer: Scorer, found: Detected, logits: Floats, labels: Ints, after
         error=after.ece.error,
         nll_before=before.nll.value,
         nll_after=after.nll.value,
+        perfect_ece=after.perfect_ece,
+        accuracy=before.accuracy.value,
+        largest_class=float(np.bincount(known).max() / len(labels)) if len(known) else 0.0,
     )
+
+
+def _warn_if_bad(scorer: Scorer) -> None:
+    report = scorer.report
+    assert report is not None
+    error = np.sqrt(report.accuracy * (1 - report.accuracy) / report.rows) + 1e-9
+    if report.accuracy + 4 * error < report.largest_class:
+        shares = (
+            f"{report.accuracy:.1%} of the rows, the most frequent class alone would be in {report.largest_class:.1%}"
+        )
+        remedy = "check that labels and rows have the same order, and that label k is column k"
+        warnings.warn(f"the top class is the label in {shares}: {remedy}", CalibrationWarning, stacklevel=2)
+    if scorer.calibrator is not None and report.ece_after > max(BAD, report.perfect_ece + 4 * report.error):
+        is_default = getattr(scorer.calibrator, "name", "") == "posterior"
+        remedy = "use more rows" if is_default else 'use the default, calibration="posterior"'
+        warnings.warn(
+            f"the calibration is not good: the cross-fitted ECE is {report.ece_after:.3f} ± {report.error:.3f} "
+            f"({report.found}); {remedy}, or give head= if the kind of the logits is another one",
+            CalibrationWarning,
+            stacklevel=2,
+        )

@@ -12,15 +12,15 @@ from slova import artifact
 from slova._backend import Array
 from slova._validation import NONE
 from slova.calibration import CALIBRATORS
-from slova.evaluation import FitReport
+from slova.evaluation import Conformity, FitReport
 from slova.heads import HEADS
 from slova.metrics import Selection
 from slova.scorer import Scorer
 
 __all__ = ["Saved", "file_labels", "load_saved", "pack_scorer", "save_scorer", "unpack_scorer"]
 
-PARTS = ("before", "calibrator", "none_calibrator", "validation", "report")
-VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection, "FitReport": FitReport}
+PARTS = ("before", "calibrator", "none_calibrator", "validation", "conformity", "report")
+VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection, "Conformity": Conformity, "FitReport": FitReport}
 
 
 class Saved(NamedTuple):

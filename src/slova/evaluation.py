@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from slova._backend import Array, to_numpy
-from slova._validation import NONE, Floats, Ints, check_labels
+from slova._validation import NONE, Flags, Floats, Ints, check_labels
 from slova.heads import Readout
 from slova.metrics import binning
 from slova.prediction import Prediction
@@ -17,9 +17,10 @@ from slova.thresholds import selection_of as make_selection
 if TYPE_CHECKING:
     from slova.metrics import Selection
 
-__all__ = ["Evaluation", "FitReport", "Metric", "evaluate", "selection_of"]
+__all__ = ["Conformity", "Evaluation", "FitReport", "Metric", "evaluate", "selection_of"]
 
 BINS, RESAMPLES = 15, 200
+MOST = 20_000  # rows whose probability of the true outcome is kept
 
 
 class Metric(NamedTuple):
@@ -28,6 +29,11 @@ class Metric(NamedTuple):
     value: float
     error: float
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """About 95 % confidence."""
+        return self.value - 1.96 * self.error, self.value + 1.96 * self.error
+
     def __str__(self) -> str:
         return f"{self.value:.4f} ± {self.error:.4f}"
 
@@ -35,7 +41,8 @@ class Metric(NamedTuple):
 @dataclass(frozen=True)
 class Evaluation:
     """Metrics of labelled rows. `nll` and `brier` are of the distribution over the K classes and NONE; the others are
-    of the top class, which is wrong for a NONE row."""
+    of the top class, which is wrong for a NONE row. `perfect_ece` is the ECE that a calibrated model has on average of
+    as many rows with these confidences."""
 
     rows: int
     none_rows: int
@@ -45,6 +52,7 @@ class Evaluation:
     brier: Metric
     aurc: float
     mean_confidence: float
+    perfect_ece: float
 
     def __str__(self) -> str:
         head = f"{self.rows:,} rows, {self.none_rows:,} of them NONE"
@@ -57,7 +65,9 @@ class Evaluation:
 @dataclass(frozen=True)
 class FitReport:
     """What a fit found: `found` says which kind of logits, `ece` and `nll` are cross-fitted, before and after
-    calibration; `error` is the standard error of the ECE after it."""
+    calibration, NONE rows counted as `none_share` says; `error` is the standard error of the ECE after it, and
+    `perfect_ece` what a calibrated model would have; `accuracy` is that of the top class before it, and `largest_class`
+    the share of the most frequent label."""
 
     rows: int
     none_rows: int
@@ -67,30 +77,59 @@ class FitReport:
     error: float
     nll_before: float
     nll_after: float
+    perfect_ece: float
+    accuracy: float
+    largest_class: float
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows, ECE {self.ece_before:.3f} -> {self.ece_after:.3f}"
+        ece = f"ECE {self.ece_before:.3f} -> {self.ece_after:.3f} ± {self.error:.3f}"
+        return f"{self.rows:,} rows, {self.found}: {ece}, NLL {self.nll_before:.3f} -> {self.nll_after:.3f}"
 
     def to_dict(self) -> dict[str, float | int | str]:
         return asdict(self)
 
 
-def evaluate(prediction: Prediction, readout: Readout, labels: Array, *, seed: int = 0) -> Evaluation:
+@dataclass(frozen=True, eq=False)
+class Conformity:
+    """The cross-fitted probability of the true outcome of each validation row (N,), and that outcome (N,), K for NONE.
+    Of more than 20,000 rows a random 20,000 are kept."""
+
+    scores: Array
+    outcomes: Array
+
+    @classmethod
+    def of(cls, readout: Readout, labels: Ints, seed: int = 0) -> Conformity:
+        kept = np.sort(np.random.default_rng(seed).permutation(len(labels))[:MOST])
+        probs = np.exp(np.column_stack([readout.log_probs, readout.log_none])[kept, labels[kept]])  # NONE = -1 is last
+        outcomes = np.where(labels[kept] == NONE, readout.log_probs.shape[1], labels[kept])
+        return cls(np.clip(probs, 0, 1).astype(np.float32), outcomes.astype(np.int32))
+
+    @property
+    def columns(self) -> tuple[Floats, Ints]:
+        return np.asarray(self.scores, np.float64), np.asarray(self.outcomes, np.int64)
+
+
+def evaluate(
+    prediction: Prediction, readout: Readout, labels: Array, *, weight: Floats | None = None, seed: int = 0
+) -> Evaluation:
     """The metrics of a prediction, and of the distribution over K + 1 outcomes whose logs are in the readout."""
     log_probs = np.column_stack([to_numpy(readout.log_probs), to_numpy(readout.log_none)]).astype(np.float64)
     column = check_labels(labels, log_probs[:, :-1], "logits")
     confidence = to_numpy(prediction.confidence).astype(np.float64)
     hits = to_numpy(prediction.top) == column
-    selection = make_selection(confidence, hits)
+    counts = np.ones(len(column)) if weight is None else weight * (weight.sum() / np.square(weight).sum())
+    own = log_probs[np.arange(len(column)), column]  # NONE = -1 is the last column
+    ece, perfect = _ece(confidence, hits, counts, seed)
     return Evaluation(
         rows=len(column),
         none_rows=int((column == NONE).sum()),
-        accuracy=_mean(hits.astype(np.float64)),
-        ece=_ece(confidence, hits, seed),
-        nll=_mean(-log_probs[np.arange(len(column)), column]),  # NONE = -1 is the last column
-        brier=_mean(_squares(np.exp(log_probs), column)),
-        aurc=float(selection.aurc.value),
-        mean_confidence=float(confidence.mean()),
+        accuracy=_mean(hits.astype(np.float64), counts),
+        ece=ece,
+        nll=_mean(-own, counts),
+        brier=_mean(1 - 2 * np.exp(own) + np.exp(2 * log_probs).sum(axis=1), counts),
+        aurc=float(make_selection(confidence, hits, weight=weight).aurc.value),
+        mean_confidence=float(np.average(confidence, weights=counts)),
+        perfect_ece=perfect,
     )
 
 
@@ -103,22 +142,23 @@ def selection_of(prediction: Prediction, labels: Array | None) -> Selection:
     )
 
 
-def _mean(values: Floats) -> Metric:
-    finite = np.isfinite(values).all()
-    return Metric(float(values.mean()), float(values.std() / np.sqrt(len(values))) if finite else float("inf"))
+def _mean(values: Floats, counts: Floats) -> Metric:
+    values = values[counts > 0]
+    counts = counts[counts > 0]
+    if not np.isfinite(values).all():
+        return Metric(float(np.average(values, weights=counts)), float("inf"))
+    mean = float(np.average(values, weights=counts))
+    return Metric(mean, float(np.sqrt(np.average(np.square(values - mean), weights=counts) / counts.sum())))
 
 
-def _squares(probs: Floats, labels: Ints) -> Floats:
-    wanted = np.zeros_like(probs)
-    wanted[np.arange(len(labels)), labels] = 1.0
-    squares: Floats = np.square(probs - wanted).sum(axis=1)
-    return squares
-
-
-def _ece(confidence: Floats, hits: Array, seed: int) -> Metric:
-    """The equal-width ECE; its standard error by resampling the rows of each bin."""
-    bins = binning.BinCounts.binned(confidence, hits, BINS, "width")
-    rows, gaps = len(confidence), bins.hits - bins.total
-    spread = np.sqrt(np.maximum(bins.hits * (1 - bins.hits / np.maximum(bins.count, 1)), 1e-12))
-    draws = np.random.default_rng(seed).normal(gaps, spread, (RESAMPLES, *gaps.shape))
-    return Metric(float(np.abs(gaps).sum() / rows), float((np.abs(draws).sum(axis=1) / rows).std()))
+def _ece(confidence: Floats, hits: Flags, counts: Floats, seed: int) -> tuple[Metric, float]:
+    """The equal-width ECE, its error by drawing the hits of each bin again, and that of a calibrated model."""
+    index = binning.bin_index(confidence, BINS, "width")
+    spread = confidence * (1 - confidence)
+    sums = [binning.sums(index, counts * part, BINS) for part in (np.ones(len(hits)), hits, confidence, spread)]
+    rows, right, total, variance = sums
+    deviation = np.sqrt(np.maximum(right * (1 - right / np.maximum(rows, 1e-300)), 1e-12))
+    draws = np.abs(np.random.default_rng(seed).normal(right - total, deviation, (RESAMPLES, BINS)))
+    perfect = np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / rows.sum()
+    ece = np.abs(right - total).sum() / rows.sum()
+    return Metric(float(ece), float((draws.sum(axis=1) / rows.sum()).std())), float(perfect)

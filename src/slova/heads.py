@@ -18,11 +18,10 @@ class of each row, without a result of shape (N, K). `HEADS` finds a head by its
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
-from slova._backend import Array, Backend, in_chunks
+from slova._backend import Array, Backend
+from slova._head import Head, Readout, Top
 from slova._validation import NONE, check_logits
 
 __all__ = [
@@ -49,87 +48,6 @@ __all__ = [
 ]
 
 INF = float("inf")
-
-Formula = Callable[[Array, Backend], Array]
-
-
-class Readout(NamedTuple):
-    """Log-probabilities of the classes (..., K), and of none of them (...), which those K do not determine."""
-
-    log_probs: Array
-    log_none: Array
-
-
-class Top(NamedTuple):
-    """The most probable class, the log of its probability, and log P(none), each of shape (...)."""
-
-    label: Array
-    log_confidence: Array
-    log_none: Array
-
-
-@dataclass(frozen=True, kw_only=True)
-class Head:
-    """A way to read logits (..., K) as log-probabilities.
-
-    Its formulas take logits that were checked and their `slova._backend` primitives:
-
-    name: the word for it in Python, on the command line and in files.
-    log_probs: the log-probability of each class (..., K).
-    log_none, log_several: those of no class and of several classes (...); None where the head rules them out.
-    top_formula: the top class without the other ones; None takes it from `log_probs`.
-    order_preserving: whether the largest logit is always the most probable class. It is then the label, even where
-        rounding ties log-probabilities.
-    log_odds: the log-odds of each class (..., K), to which the default calibrator is fitted; None: the logits.
-    to_logits: makes logits of values of another kind, such as probabilities; None: the values are logits.
-    columns: how many values a row has; None: one per class.
-    """
-
-    name: str
-    log_probs: Formula
-    log_none: Formula | None = None
-    log_several: Formula | None = None
-    top_formula: Callable[[Array, Backend], Top] | None = None
-    order_preserving: bool = False
-    log_odds: Formula | None = None
-    to_logits: Formula | None = None
-    columns: int | None = None
-
-    def __call__(self, values: Array) -> Readout:
-        return self.readout(*self.check(values))
-
-    def top(self, values: Array) -> Top:
-        """The most probable class of each row; large arrays on the host are taken in chunks."""
-        return Top(*in_chunks(self.read_top, *self.check(values)))
-
-    def check(self, values: Array, classes: int | None = None) -> tuple[Array, Backend]:
-        """The logits of values that a user gives, and their primitives."""
-        logits, ops = check_logits(values, self.columns or classes)
-        return (logits if self.to_logits is None else self.to_logits(logits, ops)), ops
-
-    def readout(self, logits: Array, ops: Backend) -> Readout:
-        """The same as calling the head, for logits that were checked."""
-        log_probs = self.log_probs(logits, ops)
-        return Readout(log_probs, self._or_impossible(self.log_none, logits, ops))
-
-    def read_top(self, logits: Array, ops: Backend) -> Top:
-        """The same as `top`, for logits that were checked."""
-        if self.top_formula is not None:
-            return self.top_formula(logits, ops)
-        log_probs, log_none = self.readout(logits, ops)
-        index = self.top_index(logits, log_probs, ops)
-        return Top(index[..., 0], ops.take(log_probs, index)[..., 0], log_none)
-
-    def top_index(self, logits: Array, log_probs: Array, ops: Backend) -> Array:
-        """The most probable class of each row, last axis kept."""
-        return ops.top(logits if self.order_preserving else log_probs)[1]
-
-    def several(self, logits: Array, ops: Backend) -> Array:
-        """log P(several), -inf where the head rules it out, for logits that were checked."""
-        return self._or_impossible(self.log_several, logits, ops)
-
-    def _or_impossible(self, formula: Formula | None, logits: Array, ops: Backend) -> Array:
-        return ops.full(logits[..., 0], -INF) if formula is None else formula(logits, ops)
 
 
 def find_head(head: str | Head) -> Head:
@@ -237,8 +155,25 @@ def _several(logits: Array, ops: Backend) -> Array:
     return ops.logsumexp(ops.put(exactly_one - ops.softplus(-logits), index, nothing))
 
 
+def _log(probs: Array, ops: Backend) -> Array:
+    return ops.log(probs)
+
+
+def _logit(probs: Array, ops: Backend) -> Array:
+    return ops.log(probs) - ops.log(1 - probs)
+
+
+def _two_logits(logits: Array, ops: Backend) -> Array:
+    return ops.append(ops.full(logits, 0.0), logits[..., 0])
+
+
+def _two_log_probs(probs: Array, ops: Backend) -> Array:
+    return ops.append(ops.log(1 - probs), ops.log(probs)[..., 0])
+
+
 SLOVA = Head(
     name="slova",
+    kind="one-vs-all",
     log_probs=_slova,
     log_none=_none,
     log_several=_several,
@@ -246,19 +181,17 @@ SLOVA = Head(
     order_preserving=True,
 )
 """This class and no other: the readout of the paper."""
-OVA = Head(name="ova", log_probs=_ova, log_none=_none, log_several=_several, order_preserving=True)
+OVA = replace(SLOVA, name="ova", log_probs=_ova, top_formula=None)
 """One-vs-all: each class by itself, so that a row can sum to more than one."""
-SOFTMAX = Head(name="softmax", log_probs=_softmax, order_preserving=True, log_odds=_softmax_log_odds)
+SOFTMAX = Head(name="softmax", kind="softmax", log_probs=_softmax, order_preserving=True, log_odds=_softmax_log_odds)
 """Softmax, of logits or of log-probabilities: none and several are impossible."""
-PROBABILITIES = replace(SOFTMAX, name="probabilities", to_logits=lambda probs, ops: ops.log(probs))
+PROBABILITIES = replace(SOFTMAX, name="probabilities", kind="probabilities", to_logits=_log)
 """Probabilities whose rows sum to one."""
-OVA_PROBABILITIES = replace(SLOVA, name="ova_probabilities", to_logits=lambda p, ops: ops.log(p) - ops.log(1 - p))
+OVA_PROBABILITIES = replace(SLOVA, name="ova_probabilities", kind="one-vs-all probabilities", to_logits=_logit)
 """One-vs-all probabilities, each class by itself."""
-BINARY = replace(SOFTMAX, name="binary", columns=1, to_logits=lambda f, ops: ops.append(0 * f, f[..., 0]))
+BINARY = replace(SOFTMAX, name="binary", kind="one logit", columns=1, to_logits=_two_logits)
 """One logit per row, of class 1 against class 0."""
-BINARY_PROBABILITIES = replace(
-    BINARY, name="binary_probabilities", to_logits=lambda p, ops: ops.append(ops.log(1 - p), ops.log(p)[..., 0])
-)
+BINARY_PROBABILITIES = replace(BINARY, name="binary_probabilities", kind="one probability", to_logits=_two_log_probs)
 """One probability per row, that of class 1."""
 HEADS = {h.name: h for h in (SLOVA, OVA, SOFTMAX, PROBABILITIES, OVA_PROBABILITIES, BINARY, BINARY_PROBABILITIES)}
 """Every head by its name."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slova._backend import Array, floating
-from slova._validation import NONE, Flags, Floats, check_labels, check_probs
+from slova._validation import NONE, Flags, Floats, Ints, check_labels, check_probs
 
 __all__ = ["PredictionSets"]
 
@@ -55,16 +55,22 @@ class PredictionSets:
     @classmethod
     def fit(cls, probs: Array, labels: Array, *, coverage: float = 0.95, per_class: bool = False) -> PredictionSets:
         """From probabilities (N, K + 1), NONE last, and labels (N,) of rows that fitted nothing else."""
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must lie in (0, 1), got {coverage}")
         rows = check_probs(probs)
         if rows.shape[1] < 2:
             raise ValueError(f"probs must have shape (n_rows, n_classes + 1), NONE last, got {rows.shape}")
         column = check_labels(labels, rows[:, :-1], "the classes of probs")
         outcomes = np.where(column == NONE, rows.shape[1] - 1, column)
-        scores = rows[np.arange(len(rows)), outcomes]
-        thresholds = np.full(rows.shape[1], _threshold(scores, coverage) or 0.0)
-        conditional = np.zeros(rows.shape[1], bool)
+        return cls.from_scores(rows[np.arange(len(rows)), outcomes], outcomes, rows.shape[1], coverage, per_class)
+
+    @classmethod
+    def from_scores(
+        cls, scores: Floats, outcomes: Ints, count: int, coverage: float = 0.95, per_class: bool = False
+    ) -> PredictionSets:
+        """From the probabilities (N,) of the true outcomes (N,), of which there are `count`, NONE last."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie in (0, 1), got {coverage}")
+        thresholds = np.full(count, _threshold(scores, coverage) or 0.0)
+        conditional = np.zeros(count, bool)
         for outcome in np.unique(outcomes) if per_class else ():
             own = _threshold(scores[outcomes == outcome], coverage)
             if own is not None:

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from slova._backend import Array, Backend, in_chunks
+from slova._detect import check_kind
+from slova._outcomes import outcome, readout
 from slova._validation import NONE, check_share
-from slova.calibration import AffineCalibration, Calibrator, complete
+from slova.calibration import AffineCalibration, Calibrator
 from slova.heads import SLOVA, Head, Readout
 from slova.metrics import Selection
 from slova.prediction import Prediction
+from slova.prediction_sets import PredictionSets
 from slova.thresholds import threshold_for
 
 if TYPE_CHECKING:
-    from slova.evaluation import Evaluation, FitReport
+    from slova.evaluation import Conformity, Evaluation, FitReport
     from slova.export.parity import Parity
 
 __all__ = ["Calibration", "Scorer"]
-
-TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
-LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
 
 Calibration = str | Callable[..., Calibrator] | None
 
@@ -43,7 +44,8 @@ class Scorer:
     before: an affine calibrator of the logits, in front of the head.
     calibrator: the calibrator of the log-odds or log-probabilities; None leaves them as the head gives them.
     none_calibrator: the calibrator of log P(none), where the calibrator has none of its own.
-    validation: the confidences and hits of the validation rows, by which `threshold` is found.
+    validation: the cross-fitted confidences and hits of the validation rows, by which `threshold` is found.
+    conformity: the cross-fitted probabilities of their true outcomes, by which `predict_set` finds its sets.
     report: what `fit` found.
     """
 
@@ -53,6 +55,7 @@ class Scorer:
     calibrator: Calibrator | None = None
     none_calibrator: Calibrator | None = None
     validation: Selection | None = None
+    conformity: Conformity | None = None
     report: FitReport | None = None
 
     @classmethod
@@ -76,7 +79,8 @@ class Scorer:
         calibration: a name of `slova.calibration.CALIBRATORS`, a fit function of log-probabilities, labels and
             `weight`, or None for no calibration.
         distances: distances (N, D) from the validation data, for the posterior calibrator.
-        none_share: the prior probability of NONE; by default the share of the NONE rows.
+        none_share: the prior probability of NONE; by default the share of the NONE rows. Where it is given, the NONE
+            rows are not counted as draws from the inputs to come, and `threshold` and `predict_set` look at the others.
         rescale: fit an affine calibrator of the logits first.
         weight: how often each row counts.
         seed: of the folds of cross-fitting.
@@ -97,14 +101,37 @@ class Scorer:
         return "absent" if self.head.log_none is None else "evidence"
 
     def predict(self, logits: Array, *, distances: Array | None = None, reject: float = 0.0) -> Prediction:
-        """The answer per row; the label is NONE where the confidence is below `reject`, or NaN."""
-        return self.answer(*self.head.check(logits, self.classes), check_share(reject, "reject"), distances)
+        """The answer per row; the label is NONE where the confidence is below `reject`, or NaN. Values that are seen to
+        be of another kind than those of the fit, such as probabilities instead of logits, are an error."""
+        return self.answer(*self._checked(logits), check_share(reject, "reject"), distances)
 
     def predict_proba(self, logits: Array, *, distances: Array | None = None) -> Array:
         """The calibrated probabilities (..., K + 1), NONE last; rows sum to one."""
-        logits, ops = self.head.check(logits, self.classes)
+        logits, ops = self._checked(logits)
         log_probs, log_none = self.readout(logits, ops, distances)
         return ops.exp(ops.append(log_probs, log_none))
+
+    def predict_set(
+        self,
+        logits: Array,
+        *,
+        coverage: float = 0.95,
+        per_class: bool = False,
+        calibration_logits: Array | None = None,
+        calibration_labels: Array | None = None,
+    ) -> Array:
+        """Booleans (..., K + 1), NONE last: the outcomes that each row may have. The true one is among them with
+        probability `coverage`, see `slova.prediction_sets`. The guarantee is exact with rows that no fit has seen,
+        given as calibration_logits and calibration_labels; without them the cross-fitted probabilities of the fit are
+        used, and it is approximate."""
+        if calibration_logits is not None:
+            probs = self.predict_proba(calibration_logits)
+            sets = PredictionSets.fit(probs, calibration_labels, coverage=coverage, per_class=per_class)
+        elif self.conformity is not None:
+            sets = PredictionSets.from_scores(*self.conformity.columns, self.classes + 1, coverage, per_class)
+        else:
+            raise ValueError("this scorer was not fitted on a validation set: give calibration_logits and their labels")
+        return sets(self.predict_proba(logits))
 
     def __call__(self, logits: Array, distances: Array | None = None) -> Readout:
         """The logs of `predict_proba`: of the classes (..., K), and of NONE (...)."""
@@ -118,11 +145,15 @@ class Scorer:
     def answer(self, logits: Array, ops: Backend, reject: float, distances: Array | None = None) -> Prediction:
         """The same as `predict`, for logits that were checked."""
         if distances is None:
-            top, confidence, none, ambiguous = in_chunks(self._outcome, logits, ops)
+            top, confidence, none, ambiguous = in_chunks(partial(outcome, self), logits, ops)
         else:
-            top, confidence, none, ambiguous = self._outcome(logits, ops, distances)
+            top, confidence, none, ambiguous = outcome(self, logits, ops, distances)
         label = ops.where(confidence >= reject, top, ops.full(top, NONE))
         return Prediction(label, confidence, none, ambiguous, top)
+
+    def readout(self, logits: Array, ops: Backend, distances: Array | None = None) -> Readout:
+        """The same as calling the scorer, for logits that were checked."""
+        return readout(self, logits, ops, distances)
 
     def threshold(
         self,
@@ -168,87 +199,19 @@ class Scorer:
         return export_scorer(self, path, **options)
 
     def __repr__(self) -> str:
-        parts = [f"{self.classes} classes", f"{self.head.name} head", _name(self.calibrator), f"NONE {self.none}"]
-        return f"Scorer({', '.join([*parts, *([] if self.report is None else [str(self.report)])])})"
-
-    def _outcome(
-        self, logits: Array, ops: Backend, distances: Array | None = None
-    ) -> tuple[Array, Array, Array, Array]:
-        """Top class, confidence, none and ambiguous per row."""
-        logits = logits if self.before is None else self.before(logits)
-        if self._is_elementwise:
-            top, log_top, log_none = self.head.read_top(logits, ops)
-            return top, *self._shares(logits, ops, _calibrated(self.calibrator, log_top), log_none)
-        index, log_probs, log_none = self._joint(logits, ops, distances)
-        return index[..., 0], *self._shares(logits, ops, ops.take(log_probs, index)[..., 0], log_none)
+        return f"Scorer({', '.join(self.summary)})"
 
     @property
-    def _is_elementwise(self) -> bool:
-        return self.calibrator is None or self.calibrator.elementwise
+    def summary(self) -> list[str]:
+        """What it is, in a few words: classes, kind of logits, calibration, rows and ECE of the fit, NONE."""
+        found = [] if self.report is None else [f"ECE {self.report.ece_before:.3f} -> {self.report.ece_after:.3f}"]
+        rows = "" if self.report is None else f" on {self.report.rows:,} rows"
+        calibration = f"{_name(self.calibrator)}{rows}"
+        return [f"{self.classes} classes", self.head.kind, calibration, *found, f"NONE {self.none}"]
 
-    def _joint(self, logits: Array, ops: Backend, distances: Array | None) -> tuple[Array, Array, Array | None]:
-        """Top class, log-probabilities of the classes (..., K), and log P(none), None where the calibrator has none;
-        those of the classes are given that it is one of them where it has none."""
-        calibrator: Any = self.calibrator
-        if getattr(calibrator, "takes", "log_probs") == "log_odds":
-            log_odds = logits if self.head.log_odds is None else self.head.log_odds(logits, ops)
-            joint = calibrator(log_odds) if distances is None else calibrator(log_odds, distances)
-            log_probs, log_none = joint[..., :-1], joint[..., -1]
-        else:
-            log_probs, log_none = calibrator(self.head.log_probs(logits, ops)), None
-        keeps_order = self.head.order_preserving and calibrator.order_preserving
-        index = ops.top(logits if keeps_order else log_probs)[1]
-        return index, log_probs, log_none if getattr(calibrator, "none", None) is not None else None
-
-    def _shares(
-        self, logits: Array, ops: Backend, log_confidence: Array, log_none: Array | None
-    ) -> tuple[Array, Array, Array]:
-        """Confidence, none and ambiguous from the calibrated log-probability of the top class. `log_none` is what the
-        calibrator, or the head in front of an elementwise calibrator, makes of NONE."""
-        if self.none == "calibrated" and self.none_calibrator is not None:
-            log_none = self.none_calibrator(self.head.log_none(logits, ops)[..., None])[..., 0]  # type: ignore[misc]
-            if not self._is_elementwise:  # given one of the classes, so far
-                log_confidence = log_confidence + ops.log1mexp(log_none)
-        elementwise = self.calibrator is not None and self.calibrator.elementwise
-        least = ops.full(log_confidence, 1 / self.classes)
-        if elementwise and self.none == "absent":  # no class may be above the top one
-            log_confidence = ops.where(log_confidence < ops.log(least), ops.log(least), log_confidence)
-        confidence, log_left = ops.exp(log_confidence), ops.log1mexp(ops.clip(log_confidence, None, 0.0))
-        left = ops.exp(log_left)
-        if self.none == "absent":
-            return confidence, ops.full(left, 0.0), left
-        if self.none == "evidence":
-            _, log_top, log_none = SLOVA.read_top(logits, ops)
-            none = left * ops.exp(ops.clip(ops.minus(log_none, ops.log1mexp(log_top)), None, 0.0))
-        else:
-            none = ops.exp(log_none)
-        if elementwise:
-            none = ops.where(none < 1 - self.classes * confidence, 1 - self.classes * confidence, none)
-        none = ops.where(none > left, left, none)
-        return confidence, none, left - none
-
-    def readout(self, logits: Array, ops: Backend, distances: Array | None) -> Readout:
-        logits = logits if self.before is None else self.before(logits)
-        if self._is_elementwise:
-            log_probs, log_none = self.head.readout(logits, ops)
-            index = self.head.top_index(logits, log_probs, ops)
-            log_top = _calibrated(self.calibrator, self.head.read_top(logits, ops).log_confidence)
-            if self.calibrator is not None:
-                log_probs, below = self.calibrator(log_probs), log_top[..., None] - TIE
-                log_probs = ops.where(log_probs > below, below, log_probs)
-                log_probs = complete(ops.put(log_probs, index, log_top[..., None])).log_probs
-        else:
-            index, log_probs, log_none = self._joint(logits, ops, distances)
-            log_top = ops.take(log_probs, index)[..., 0]
-        confidence, none, ambiguous = self._shares(logits, ops, log_top, log_none)
-        others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(index + log_probs[..., :1], -float("inf")))
-        others = others - ops.logsumexp(others)[..., None] + ops.log(ambiguous)[..., None]
-        return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
-
-
-def _calibrated(calibrator: Calibrator | None, log_probs: Array) -> Array:
-    """One log-probability per row (...), calibrated by itself."""
-    return log_probs if calibrator is None else calibrator(log_probs[..., None])[..., 0]
+    def _checked(self, values: Array) -> tuple[Array, Backend]:
+        check_kind(self.head, values)
+        return self.head.check(values, self.classes)
 
 
 def _name(calibrator: Calibrator | None) -> str:

@@ -1,0 +1,112 @@
+"""The arithmetic of a scorer: from logits that were checked to the probabilities of the classes and of NONE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from slova._backend import Array, Backend
+from slova.calibration import Calibrator, complete
+from slova.heads import SLOVA, Readout
+
+if TYPE_CHECKING:
+    from slova.scorer import Scorer
+
+__all__ = ["outcome", "raw_log_none", "readout"]
+
+TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
+LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
+
+
+def outcome(
+    scorer: Scorer, logits: Array, ops: Backend, distances: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Top class, confidence, none and ambiguous per row."""
+    logits = logits if scorer.before is None else scorer.before(logits)
+    if _is_elementwise(scorer):
+        top, log_top, _ = scorer.head.read_top(logits, ops)
+        return top, *_shares(scorer, logits, ops, _calibrated(scorer.calibrator, log_top), None)
+    index, log_probs, log_none = _joint(scorer, logits, ops, distances)
+    return index[..., 0], *_shares(scorer, logits, ops, ops.take(log_probs, index)[..., 0], log_none)
+
+
+def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None) -> Readout:
+    """log-probabilities of the classes and of NONE; each row sums to one, and its top class is that of `outcome`."""
+    logits = logits if scorer.before is None else scorer.before(logits)
+    log_none = None
+    if _is_elementwise(scorer):
+        log_probs = scorer.head.log_probs(logits, ops)
+        index = scorer.head.top_index(logits, log_probs, ops)
+        log_top = _calibrated(scorer.calibrator, scorer.head.read_top(logits, ops).log_confidence)
+        if scorer.calibrator is not None:
+            log_probs, below = scorer.calibrator(log_probs), log_top[..., None] - TIE
+            log_probs = ops.where(log_probs > below, below, log_probs)
+            log_probs = complete(ops.put(log_probs, index, log_top[..., None])).log_probs
+    else:
+        index, log_probs, log_none = _joint(scorer, logits, ops, distances)
+        log_top = ops.take(log_probs, index)[..., 0]
+    confidence, none, ambiguous = _shares(scorer, logits, ops, log_top, log_none)
+    others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(index + log_probs[..., :1], -float("inf")))
+    others = others - ops.logsumexp(others)[..., None] + ops.log(ambiguous)[..., None]
+    return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
+
+
+def raw_log_none(scorer: Scorer, logits: Array, ops: Backend) -> Array:
+    """log P(none) before calibration; of a head without it, that of the log-odds of its classes."""
+    if scorer.head.log_none is not None:
+        return scorer.head.log_none(logits, ops)
+    assert SLOVA.log_none is not None
+    return SLOVA.log_none(scorer.head.log_odds(logits, ops), ops)
+
+
+def _is_elementwise(scorer: Scorer) -> bool:
+    return scorer.calibrator is None or scorer.calibrator.elementwise
+
+
+def _joint(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None) -> tuple[Array, Array, Array | None]:
+    """Top class, log-probabilities of the classes (..., K), and log P(none). Without a model of NONE in the calibrator
+    log P(none) is None, and the classes sum to one."""
+    calibrator: Any = scorer.calibrator
+    log_none = None
+    if getattr(calibrator, "takes", "log_probs") == "log_odds":
+        log_odds = scorer.head.log_odds(logits, ops)
+        log_probs = calibrator(log_odds) if distances is None else calibrator(log_odds, distances)
+        if hasattr(calibrator, "none"):  # NONE is its last outcome
+            log_probs, log_none = log_probs[..., :-1], log_probs[..., -1]
+    else:
+        log_probs = calibrator(scorer.head.log_probs(logits, ops))
+    keeps_order = scorer.head.order_preserving and calibrator.order_preserving
+    index = ops.top(logits if keeps_order else log_probs)[1]
+    return index, log_probs, log_none if getattr(calibrator, "none", None) is not None else None
+
+
+def _shares(
+    scorer: Scorer, logits: Array, ops: Backend, log_confidence: Array, log_none: Array | None
+) -> tuple[Array, Array, Array]:
+    """Confidence, none and ambiguous from the calibrated log-probability of the top class, and the calibrator's own
+    log P(none)."""
+    if scorer.none_calibrator is not None:
+        log_none = scorer.none_calibrator(raw_log_none(scorer, logits, ops)[..., None])[..., 0]
+        if not _is_elementwise(scorer):  # given one of the classes, so far
+            log_confidence = log_confidence + ops.log1mexp(log_none)
+    elementwise = scorer.calibrator is not None and scorer.calibrator.elementwise
+    if elementwise and scorer.none == "absent":  # no class may be above the top one
+        least = ops.log(ops.full(log_confidence, 1 / scorer.classes))
+        log_confidence = ops.where(log_confidence < least, least, log_confidence)
+    confidence = ops.exp(log_confidence)
+    left = ops.exp(ops.log1mexp(ops.clip(log_confidence, None, 0.0)))
+    if scorer.none == "absent":
+        return confidence, ops.full(left, 0.0), left
+    if scorer.none == "evidence":
+        _, log_top, log_raw = SLOVA.read_top(logits, ops)
+        none = left * ops.exp(ops.clip(ops.minus(log_raw, ops.log1mexp(log_top)), None, 0.0))
+    else:
+        none = ops.exp(log_none)
+    if elementwise:  # all classes at most like the top one
+        none = ops.where(none < 1 - scorer.classes * confidence, 1 - scorer.classes * confidence, none)
+    none = ops.where(none > left, left, none)
+    return confidence, none, left - none
+
+
+def _calibrated(calibrator: Calibrator | None, log_probs: Array) -> Array:
+    """One log-probability per row (...), calibrated by itself."""
+    return log_probs if calibrator is None else calibrator(log_probs[..., None])[..., 0]
