@@ -43,8 +43,8 @@ app = FastAPI()
 @app.post("/predict")
 def predict(body: dict):
     rows = np.asarray(body["inputs"], np.float32)
-    columns = session.run(["label", "confidence", "none", "several"], {name: rows})
-    names = ("label", "confidence", "none", "several")
+    columns = session.run(["label", "confidence", "none", "ambiguous"], {name: rows})
+    names = ("label", "confidence", "none", "ambiguous")
     return [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
 
 uvicorn.run(app, port=0, access_log=False)

@@ -10,7 +10,7 @@ from slova import BetaCalibration, ExponentialCalibration, HistogramBinning, Sco
 from slova.export import ExportError, onnx_operators
 from slova.export.onnx_operators import op
 from slova.export.parity import Bounds, compare
-from slova.export.scorer import random_logits
+from slova.export.scorer import random_inputs
 from slova.export.scorer_graph import _Onnx
 from slova.heads import HEADS
 
@@ -56,7 +56,7 @@ def test_a_graph_that_loses_digits_is_not_written(target, name, inaccurate, scor
 def test_rows_at_an_edge_are_counted_with_their_largest_difference():
     """A step of a calibrator lies between a probability and the next larger one."""
     histogram = HistogramBinning([0.01, 0.1, 0.35, 0.8, 0.99], [0.0, 0.05, 0.2, 0.5, 0.9, 1.0])
-    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], calibrator=histogram), random_logits(3)[::2]
+    scorer, logits = Scorer(classes=3, head=HEADS["softmax"], calibrator=histogram), random_inputs(Scorer(classes=3))[::2]
     found = [*scorer.predict(logits), scorer(logits).log_probs]
     bounds = Bounds.of(half=False, tolerance=None)
     assert compare(tuple(found), scorer, logits, 0.0, bounds)[:4] == (32, 0, 0.0, 0.0)
@@ -65,7 +65,7 @@ def test_rows_at_an_edge_are_counted_with_their_largest_difference():
     step = HistogramBinning([float(np.exp(log_probs[top].max())) * (1 + 1e-8)], [0.2, 0.9])
     edge = replace(scorer, calibrator=step)
     found = [*edge.predict(logits), edge(logits).log_probs]
-    found[1] = np.where(np.arange(32) == top, 1.1 - found[1], found[1])
+    found[1] = np.where(np.arange(32) == top, np.where(found[1] > 0.5, 1 / 3, 0.9), found[1])
     parity = compare(tuple(found), edge, logits, 0.0, bounds)
     assert (parity.edge, parity.confidence, parity.at_edge) == (1, 0.0, pytest.approx(0.7))
     assert str(parity) == "confidence within 0 on 32 rows, 1 of them at an edge within 0.7"
@@ -74,7 +74,7 @@ def test_rows_at_an_edge_are_counted_with_their_largest_difference():
 
 
 def test_all_logits_given_are_compared(tmp_path):
-    assert Scorer(classes=3).export(tmp_path / "scorer.pt2", logits=np.tile(random_logits(3), (10, 1))).rows == 640
+    assert Scorer(classes=3).export(tmp_path / "scorer.pt2", logits=np.tile(random_inputs(Scorer(classes=3)), (10, 1))).rows == 640
 
 
 def test_an_existing_file_is_kept_when_an_export_fails(tmp_path, monkeypatch):

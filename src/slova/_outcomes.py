@@ -43,9 +43,11 @@ def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None
             log_probs = complete(ops.put(log_probs, index, log_top[..., None])).log_probs
     else:
         index, log_probs, log_none = _joint(scorer, logits, ops, distances)
+        if log_none is not None:  # the calibrator gives all K + 1
+            return Readout(log_probs, log_none)
         log_top = ops.take(log_probs, index)[..., 0]
     confidence, none, ambiguous = _shares(scorer, logits, ops, log_top, log_none)
-    others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(index + log_probs[..., :1], -float("inf")))
+    others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(ops.take(log_probs, index), -float("inf")))
     others = others - ops.logsumexp(others)[..., None] + ops.log(ambiguous)[..., None]
     return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
 

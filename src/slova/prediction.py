@@ -14,7 +14,10 @@ from slova._validation import NONE
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Prediction"]
+__all__ = ["COLUMNS", "Prediction"]
+
+COLUMNS = ("label", "confidence", "none", "ambiguous")
+"""The columns of a prediction in files and responses."""
 
 SHOWN = 6  # rows of a repr
 
@@ -49,6 +52,10 @@ class Prediction:
         if isinstance(rows, int | np.integer):
             rows = slice(int(rows), int(rows) + 1 or None)
         return Prediction(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def to_dict(self) -> dict[str, Array]:
+        """The columns label, confidence, none and ambiguous by name."""
+        return dict(zip(COLUMNS, self, strict=True))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table of the columns label (`pandas.NA` for NONE), confidence, none, ambiguous and top."""

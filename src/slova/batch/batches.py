@@ -19,7 +19,7 @@ from slova.io import Block, TableError
 from slova.io.blocks import block_rows
 from slova.io.parquet import columns_of, labels_of, logits_of, pyarrow
 from slova.io.table import floating_logits, integer_labels
-from slova.prediction import Prediction
+from slova.prediction import COLUMNS
 from slova.scorer import Scorer
 
 __all__ = ["Location", "MapBlock", "fold_batches", "pack", "read_batch", "score_batch", "score_table", "unpack"]
@@ -40,13 +40,13 @@ UNKNOWN = Location("the batch", 0)
 
 
 def score_batch(batch: Any, scorer: Scorer, *, reject: float = 0.0, location: Location = UNKNOWN) -> Any:
-    """The batch with the columns of a `Prediction` in location of its logits. Other columns are kept, unless they have
+    """The batch with the columns of a `Prediction` in place of its logits. Other columns are kept, unless they have
     the same names."""
     block = read_batch(batch, classes=scorer.classes, location=location)
     answers = scorer.predict(block.logits, reject=reject)
-    dropped = {*Prediction._fields, *columns_of(batch.schema, ("logits",), location.name)}
+    dropped = {*COLUMNS, *columns_of(batch.schema, ("logits",), location.name)}
     kept = [name for name in batch.schema.names if name not in dropped]
-    columns = {name: pyarrow().array(np.asarray(column)) for name, column in answers._asdict().items()}
+    columns = {name: pyarrow().array(np.asarray(column)) for name, column in answers.to_dict().items()}
     fields = [batch.schema.field(name) for name in kept] + [(name, column.type) for name, column in columns.items()]
     arrays = [*(batch.column(name) for name in kept), *columns.values()]
     return pyarrow().RecordBatch.from_arrays(arrays, schema=pyarrow().schema(fields))

@@ -51,7 +51,7 @@ def score(
     overwrite: bool = False,
     engine: str | Run = "local",
 ) -> Scored:
-    """Write a folder of parquet parts with the columns of a `Prediction` in location of the logits; other columns are
+    """Write a folder of parquet parts with the columns of a `Prediction` in place of the logits; other columns are
     kept. With class `names`, labels are names, and "-1" for NONE. The folder is written atomically; an existing one is
     replaced only with `overwrite`."""
     label_names = None if names is None else file_labels(names, scorer.classes)

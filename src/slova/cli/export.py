@@ -20,7 +20,7 @@ __all__ = ["export"]
 @click.option("--names", help="Names of the classes, separated by commas.  [those of a saved classifier]")
 @as_json
 def export(model: Path, output: Path, names: str | None, as_json: bool, **thresholds: float | None) -> None:
-    """Write MODEL, a scorer file, as a graph from logits to label, confidence, P(none), P(several) and log_probs.
+    """Write MODEL, a scorer file, as a graph from logits to label, confidence, none, ambiguous and log_probs.
 
     For a saved classifier, its head, calibrator, threshold and names are exported. Export its network in Python, with
     Classifier.export.

@@ -10,13 +10,13 @@ are compared with those of the classifier (`Parity`); if they disagree, it is no
 
 Inputs and outputs, for N rows ("batch", dynamic) and K classes:
 
-    inputs        those of the network under their own names; "logits" (batch, K) of a scorer; "X" (batch, features) of
-                  a scikit-learn model
+    inputs        those of the network under their own names; "logits" of a scorer, (batch, K) or (batch, 1), whatever
+                  its head reads, such as probabilities; "X" (batch, features) of a scikit-learn model
     label         int64 (batch,): the class, or NONE = -1 if the confidence is below the threshold or NaN
-    confidence    float32 (batch,): the calibrated probability that the label is correct
-    none          float32 (batch,): P(no class fits)
-    several       float32 (batch,): P(several classes fit)
-    log_probs     float32 (batch, K): calibrated log P(this class and no other)
+    confidence    float32 (batch,): the calibrated probability of the most probable class, rejected or not
+    none          float32 (batch,): that no class fits
+    ambiguous     float32 (batch,): that it is another class; confidence + none + ambiguous = 1
+    log_probs     float32 (batch, K): the log-probability of each class; with `none` they sum to one
 
 Metadata, all of it text: slova.version, slova.classes, slova.head, slova.reject, slova.opset (ONNX only), and
 if known, slova.names (a JSON list) and slova.validation (JSON: "counts" and "hits" in 100 equal-width bins of the

@@ -13,10 +13,11 @@ import numpy as np
 
 from slova.metrics import Selection
 from slova.metrics.binning import bin_index, sums
+from slova.prediction import COLUMNS
 
 __all__ = ["OUTPUTS", "ExportError", "Metadata", "Validation", "check_suffix", "metadata", "sentence"]
 
-OUTPUTS = ("label", "confidence", "none", "several", "log_probs")
+OUTPUTS = (*COLUMNS, "log_probs")
 """The outputs of an exported classifier, in order."""
 BINS = 100
 PROGRAM = "slova.json"  # the metadata in a .pt2 file

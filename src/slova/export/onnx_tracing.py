@@ -106,8 +106,12 @@ class Node:
         raise TypeError("a node of an ONNX graph has no values")
 
     def __getitem__(self, key: Any) -> Node:
+        if self.value is not None and not isinstance(key, Node):
+            return self.graph.constant(self.value[key])
         if isinstance(key, tuple) and key == (Ellipsis, None):
             return self._record("Unsqueeze", np.array([-1]))
+        if isinstance(key, tuple) and key[0] is Ellipsis and isinstance(key[1], slice):
+            return self._record("Gather", np.arange(self.shape[-1])[key[1]], axis=-1)
         if isinstance(key, tuple) and len(key) == 2 and key[0] is Ellipsis:
             return self._record("Gather", np.array(key[1]), axis=-1)
         if isinstance(key, int | Node):
@@ -136,6 +140,7 @@ class Node:
     __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", swapped=True)
     __lt__, __le__ = _binary("Less"), _binary("LessOrEqual")
     __gt__, __ge__ = _binary("Greater"), _binary("GreaterOrEqual")
+    __matmul__ = _binary("MatMul")
     __eq__ = _binary("Equal")  # type: ignore[assignment]
 
 
@@ -166,7 +171,11 @@ def _shape(operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) ->
     if operator == "Unsqueeze":
         return (*shape, 1)
     if operator == "Gather":
-        return (*inputs[1].shape, *shape[1:]) if not attributes.get("axis") else shape[:-1]
+        return (*inputs[1].shape, *shape[1:]) if not attributes.get("axis") else (*shape[:-1], *inputs[1].shape)
+    if operator == "MatMul":
+        return (*shape[:-1], inputs[1].shape[-1])
+    if operator == "Concat":
+        return (*shape[:-1], sum(value.shape[-1] for value in inputs))
     if operator in ("CastLike", "CumSum", "ScatterElements"):
         return shape
     if operator == "GatherElements":

@@ -1,7 +1,8 @@
 """Compare the outputs of an exported classifier with those of the original.
 
 Probabilities agree if they differ by at most `tolerance`, 1e-5 (1e-2 for a network in half precision),
-log-probabilities if they differ by at most `tolerance` times max(1, |log p|). Two programs may round a logit
+log-probabilities if they differ by at most `tolerance` times max(1, |log p|), or their probabilities by no more than
+rounding in float32. Two programs may round a logit
 differently, and at three places the last digit matters: at a tie of two classes, at the threshold, and at a step of a
 histogram or isotonic calibrator. So a row also agrees if it lies between the outputs of the original for logits, and
 log-probabilities before calibration, that are perturbed up and down by a relative 1e-6 (2e-3 in half precision). Such
@@ -12,7 +13,7 @@ calibrator may be steep.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ __all__ = ["Bounds", "Parity", "compare"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+SINGLE = 2.0**-22  # the rounding error of a probability in float32, and of a difference of two
 EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -54,7 +56,7 @@ class Parity(NamedTuple):
     edge: int
     confidence: float
     none: float
-    several: float
+    ambiguous: float
     log_probs: float
     tolerance: float
     at_edge: float = 0.0
@@ -62,7 +64,7 @@ class Parity(NamedTuple):
     @classmethod
     def empty(cls, tolerance: float) -> Parity:
         """The result before any rows are compared."""
-        return cls(rows=0, edge=0, confidence=0.0, none=0.0, several=0.0, log_probs=0.0, tolerance=tolerance)
+        return cls(rows=0, edge=0, confidence=0.0, none=0.0, ambiguous=0.0, log_probs=0.0, tolerance=tolerance)
 
     def joined(self, other: Parity) -> Parity:
         """The result for the rows of both."""
@@ -93,30 +95,31 @@ def compare(
 
 
 def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign: int) -> tuple[Floats, ...]:
-    """The outputs of the scorer for perturbed logits and perturbed log-probabilities before calibration."""
+    """The outputs of the scorer for perturbed logits and perturbed values before calibration."""
+    logits, ops = scorer.head.check(logits, scorer.classes)
     if sign:
         share = sign * bounds.rounding
         step = sign * bounds.probability
         logits = _perturbed_probs(logits, step, softmax=bounds.softmax) if bounds.probability else logits
         calibrator = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
         scorer, logits = replace(scorer, calibrator=calibrator), _perturbed(logits, share, 1.0)
-    answers = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
+    answers = (*scorer.answer(logits, ops, reject), scorer.readout(logits, ops, None).log_probs)
     return tuple(to_numpy(answer).astype(np.float64) for answer in answers)
 
 
 class _Perturbed:
-    """A calibrator applied to perturbed log-probabilities. One with steps acts on probabilities, whose rounding error
-    near one is relative to one and not to their logarithm."""
-
-    elementwise: ClassVar[bool] = False
-    order_preserving: ClassVar[bool] = False
+    """A calibrator applied to perturbed log-probabilities or log-odds. One with steps acts on probabilities, whose
+    rounding error near one is relative to one and not to their logarithm."""
 
     def __init__(self, calibrator: Calibrator, share: float) -> None:
         self.calibrator, self.share = calibrator, share
-        self.least = 0.0 if calibrator.order_preserving else 1.0
+        self.elementwise, self.order_preserving = calibrator.elementwise, calibrator.order_preserving
+        self.takes, self.none = getattr(calibrator, "takes", "log_probs"), getattr(calibrator, "none", None)
 
-    def __call__(self, log_probs: Array) -> Array:
-        perturbed = _perturbed(log_probs, self.share, self.least)
+    def __call__(self, values: Array) -> Array:
+        perturbed = _perturbed(values, self.share, 0.0 if self.order_preserving else 1.0)
+        if self.takes == "log_odds":
+            return self.calibrator(perturbed)
         return self.calibrator(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
 
 
@@ -167,4 +170,7 @@ def _agreement(name: str, found: NDArray[np.generic], expected: list[Floats], to
         difference = np.where(equal, 0.0, np.nan_to_num(np.abs(values - plain) / scale, nan=np.inf, posinf=np.inf))
         between = (values >= low - tolerance * scale) & (values <= high + tolerance * scale)
     close = difference <= tolerance
+    if name == "log_probs":
+        close |= np.abs(np.exp(values) - np.exp(plain)) <= SINGLE
+        difference = np.where(close, np.minimum(difference, tolerance), difference)
     return _Agreement(difference.max(axis=1), np.asarray(close.all(axis=1)), (close | between).all(axis=1))

@@ -12,9 +12,10 @@ from slova._backend import Array, to_numpy
 from slova.export.file_metadata import ExportError
 from slova.export.job import NO_ROWS, Exported, Job, check_and_write
 from slova.export.parity import Bounds, Parity
+from slova.heads import BINARY_PROBABILITIES, OVA_PROBABILITIES, PROBABILITIES, log_softmax
 from slova.scorer import Scorer
 
-__all__ = ["export_scorer", "random_logits"]
+__all__ = ["export_scorer", "random_inputs"]
 
 ROWS, BATCH = 64, 256
 
@@ -28,11 +29,13 @@ def export_scorer(
     reject: float = 0.0,
     tolerance: float | None = None,
 ) -> Parity:
-    """Write the scorer to an .onnx or .pt2 file, compared with it on these logits (N, K), or on random ones."""
+    """Write the scorer to an .onnx or .pt2 file, compared with it on these logits (N, K), or on random ones. They are
+    what its head reads, such as probabilities."""
     job, bounds = Job(Path(path), scorer, names, reject), Bounds.of(half=False, tolerance=tolerance)
-    rows = random_logits(scorer.classes) if logits is None else np.asarray(to_numpy(logits), np.float32)
-    if rows.shape[1:] != (scorer.classes,):
-        raise ValueError(f"logits {rows.shape} do not have the {scorer.classes} classes of this scorer")
+    rows = random_inputs(scorer) if logits is None else np.asarray(to_numpy(logits), np.float32)
+    columns = scorer.head.columns or scorer.classes
+    if rows.shape[1:] != (columns,):
+        raise ValueError(f"logits must have shape (n_rows, {columns}) for this scorer, got {rows.shape}")
     if not len(rows):
         raise ExportError(NO_ROWS)
     exported = _graph(job) if job.path.suffix == ".onnx" else None
@@ -68,7 +71,15 @@ def _traced(job: Job, rows: Array) -> tuple[Exported, Array]:
     return exported_network(torch.nn.Identity(), ((example,), {}), ["logits"], job), tensor
 
 
-def random_logits(classes: int) -> Array:
+def random_inputs(scorer: Scorer) -> Array:
+    """Random logits, or probabilities where the head reads those."""
+    logits = _random_logits(scorer.head.columns or scorer.classes)
+    if scorer.head == PROBABILITIES:
+        return np.exp(log_softmax(logits))
+    return 1 / (1 + np.exp(-logits)) if scorer.head in (OVA_PROBABILITIES, BINARY_PROBABILITIES) else logits
+
+
+def _random_logits(classes: int) -> Array:
     """Rows of every kind: one class fits, several, none. Every other row has logits as of a trained one-vs-all network,
     where each class is rare; the others are increasingly confident, up to logits of 1e4."""
     generator = np.random.default_rng(0)

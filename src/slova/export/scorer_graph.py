@@ -23,9 +23,9 @@ __all__ = ["scorer_graph"]
 
 
 def scorer_graph(scorer: Scorer, reject: float, metadata: Metadata) -> bytes:
-    """The content of an .onnx file with the input logits (batch, K) and the five outputs."""
+    """The content of an .onnx file with the input logits and the five outputs."""
     graph = Graph(_Onnx)
-    logits = Node(graph, "logits", TensorProto.FLOAT, ("batch", scorer.classes))
+    logits = Node(graph, "logits", TensorProto.FLOAT, ("batch", scorer.head.columns or scorer.classes))
     with record(graph):
         found = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
     content: bytes = graph.model(logits, dict(zip(OUTPUTS, found, strict=True)), metadata.lines).SerializeToString()
@@ -97,6 +97,9 @@ class _Onnx:
         node = self.graph.Expand(self.like(value, array), self.graph.Shape(array))
         node.shape = array.shape
         return node
+
+    def append(self, array: Node, column: Node) -> Array:
+        return self.graph.Concat(array, column[..., None], axis=-1)
 
     def locate(self, edges: Node, array: Node) -> Array:
         return formulas.searchsorted(edges, array, right=True)

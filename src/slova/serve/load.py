@@ -30,7 +30,8 @@ def scorer_model(
     """A model that takes logits."""
 
     def run(inputs: Arrays, wanted: Sequence[str]) -> Arrays:
-        outputs: Arrays = {key: np.asarray(value) for key, value in scorer.predict(inputs["logits"])._asdict().items()}
+        answers = scorer.predict(inputs["logits"]).to_dict()
+        outputs: Arrays = {key: np.asarray(value) for key, value in answers.items()}
         if "log_probs" in wanted:
             outputs["log_probs"] = np.asarray(scorer(inputs["logits"]).log_probs)
         return {key: outputs[key] for key in wanted}
@@ -38,7 +39,7 @@ def scorer_model(
     return Model(
         name=name,
         platform="slova",
-        inputs=(Tensor("logits", "FP32", (-1, scorer.classes)),),
+        inputs=(Tensor("logits", "FP32", (-1, scorer.head.columns or scorer.classes)),),
         classes=scorer.classes,
         run=run,
         head=scorer.head.name,

@@ -1,4 +1,4 @@
-"""A model to serve. Its outputs are label (NONE if rejected), confidence, P(none), P(several) and log_probs.
+"""A model to serve. Its outputs are label (NONE if rejected), confidence, none, ambiguous and log_probs.
 
 The first axis of every tensor is the batch; -1 in a shape means any size.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from slova.heads import NONE
+from slova.prediction import COLUMNS
 
 __all__ = ["Arrays", "Model", "ModelError", "Tensor"]
 
@@ -58,7 +59,7 @@ class Model:
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        numbers = (Tensor(name, "FP32", (-1,)) for name in ("confidence", "none", "several"))
+        numbers = (Tensor(name, "FP32", (-1,)) for name in COLUMNS[1:])
         return (Tensor("label", "INT64", (-1,)), *numbers, Tensor("log_probs", "FP32", (-1, self.classes)))
 
     def required_outputs(self, wanted: Sequence[str], reject: float) -> tuple[str, ...]:

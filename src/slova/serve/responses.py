@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from fastapi import Response
 
+from slova.prediction import COLUMNS
 from slova.serve.datatypes import DTYPES
 from slova.serve.limits import Limits, RequestError
 from slova.serve.model import Arrays, Model
@@ -60,11 +61,8 @@ def _response(content: dict[str, Any], data: list[bytes]) -> Response:
 def plain_response(answer: Arrays, model: Model) -> Response:
     """A list with one object per row."""
     labels = [model.label_name(label) for label in answer["label"].tolist()]
-    columns = [json_values(answer[name].astype(np.float32)) for name in ("confidence", "none", "several")]
-    rows = [
-        {"label": label, "confidence": confidence, "none": none, "several": several}
-        for label, confidence, none, several in zip(labels, *columns, strict=True)
-    ]
+    columns = [json_values(answer[name].astype(np.float32)) for name in COLUMNS[1:]]
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(labels, *columns, strict=True)]
     return Response(_json(rows), media_type="application/json")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
+from slova.prediction import COLUMNS
 from slova.serve import schema
 from slova.serve.datatypes import convert
 from slova.serve.json_input import as_object, numbers, parse_json, reject_of
@@ -18,7 +19,6 @@ from slova.serve.service import Service
 __all__ = ["add_routes"]
 
 KNOWN = ("inputs", "reject")
-OUTPUTS = ("label", "confidence", "none", "several")
 
 
 def add_routes(app: FastAPI, service: Service) -> None:
@@ -35,7 +35,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
             _check_fields(content)
             inputs, reject = _inputs(content.get("inputs"), model), reject_of(content, model.reject)
             check_rows(inputs, service.limits)
-            return plain_response(await service.predict(request, inputs, OUTPUTS, reject), model)
+            return plain_response(await service.predict(request, inputs, COLUMNS, reject), model)
 
     @app.get("/metrics", summary="Prometheus metrics", tags=["health"])
     async def metrics() -> Response:

@@ -8,8 +8,8 @@ from typing import Any
 __all__ = ["ABOUT", "INFER", "PREDICT"]
 
 ABOUT = (
-    "A calibrated classifier with a reject option: label (-1 or null is NONE), confidence (the calibrated "
-    "probability that the label is correct), none (that no class fits), several (that several classes fit)."
+    "A calibrated classifier with a reject option: label (-1 or null is NONE), confidence (the calibrated probability "
+    "of the most probable class), none (that no class fits), ambiguous (that it is another class); they sum to one."
 )
 
 
@@ -44,11 +44,11 @@ def _responses(schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 ROW = _object(
-    ["label", "confidence", "none", "several"],
+    ["label", "confidence", "none", "ambiguous"],
     label={"description": "the class, by name or number; null is NONE", "type": ["string", "integer", "null"]},
     confidence=PROBABILITY,
     none=PROBABILITY,
-    several=PROBABILITY,
+    ambiguous=PROBABILITY,
 )
 ROWS = {"description": "rows of numbers; for a model with several inputs an object with the rows of each"}
 TENSOR = _object(

@@ -77,7 +77,7 @@ function row(prediction, index) {
   meter.value = prediction.confidence ?? 0;
   meter.setAttribute("aria-hidden", "true");
   confidence.prepend(meter);
-  line.append(cell(String(index + 1)), label, confidence, cell(percent(prediction.none)), cell(percent(prediction.several)));
+  line.append(cell(String(index + 1)), label, confidence, cell(percent(prediction.none)), cell(percent(prediction.ambiguous)));
   return line;
 }
 
