@@ -1,4 +1,4 @@
-"""A softmax network becomes a one-vs-all one, without training data and with a new last layer (digits, three seeds)."""
+"""A softmax network becomes a one-vs-all network, without training data and with a new last layer (digits, three seeds)."""
 
 import numpy as np
 import torch
@@ -24,8 +24,9 @@ def trained(loss, seed):
     return network
 
 
-def measured(network, **how):
-    classifier = slova.Classifier.fit(network, (images[900:1400], labels[900:1400]), **how)
+def measured(network, head="slova", calibration="exponential", **how):
+    validation = images[900:1400], labels[900:1400]
+    classifier = slova.Classifier.fit(network, validation, head=head, calibration=calibration, **how)
     clean, shifted, far = (classifier(part).log_probs.detach().exp() for part in (images[1400:], moved[1400:], noise))
     return metrics.ece(shifted, labels[1400:]), metrics.mmc(far), metrics.auroc(clean.amax(1), far.amax(1))
 

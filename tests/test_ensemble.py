@@ -95,13 +95,11 @@ def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_pa
 
 def test_of_distance_aware_networks_it_is_the_ensemble_of_the_benchmark():
     images = torch.rand(90, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    labels = torch.arange(90) % CLASSES
+    labels = image_network(0)(images).argmax(1)
+    labels[::4] = torch.arange(23) % CLASSES
     members = [DistanceAware.fit(image_network(seed), (images, labels)) for seed in range(2)]
     classifier = slova.Classifier.fit(
-        slova.Ensemble(members),
-        (images, labels),
-        head=slova.heads.SOFTMAX,
-        calibration=slova.TemperatureScaling.fit,
+        slova.Ensemble(members), (images, labels), calibration="temperature"
     )
     (method,) = find(["slova_distance_ensemble"])
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What the examples print is what they claim: promises are kept, and doubt chooses better than chance."""
+"""What the examples print is what they claim: guarantees hold, and doubt chooses better than chance."""
 
 import runpy
 from pathlib import Path
@@ -15,7 +15,7 @@ def selective():
 
 
 @pytest.mark.parametrize("method", ["softmax", "SLOVA"])
-def test_a_promised_risk_is_broken_in_at_most_delta_of_the_draws_and_an_observed_one_more_often(selective, method):
+def test_a_guaranteed_risk_is_broken_in_at_most_delta_of_the_draws_and_an_observed_one_more_often(selective, method):
     probs = selective["confidences"][method]
     confidence, hits = probs.max(axis=1), probs.argmax(axis=1) == selective["labels"]
     broken = {
@@ -39,7 +39,7 @@ def test_a_new_last_layer_recovers_more_than_two_numbers_do():
     assert own[0] < renewed[0] < rescaled[0] < softmax[0]  # ECE of moved digits
 
 
-def test_the_mean_confidence_in_sets_comes_nearer_to_their_accuracy_and_the_promise_holds():
+def test_the_mean_confidence_in_sets_comes_nearer_to_their_accuracy_and_the_guarantee_holds():
     names = runpy.run_path(str(EXAMPLES / "multilabel.py"))
     logits, targets = names["logits"][names["test"]], names["targets"][names["test"]].numpy() > 0
     raw, fitted = names["SetScorer"]().predict(logits), names["fitted"].predict(logits)

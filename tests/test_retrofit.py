@@ -78,14 +78,17 @@ def overconfident(rows, seed):
     return 3 * honest + generator.normal(0, 4, (rows, 1)), labels
 
 
-def test_without_training_data_an_overconfident_softmax_network_becomes_an_honest_one_vs_all_one():
+def test_without_training_data_an_overconfident_softmax_network_becomes_a_calibrated_one_vs_all_network():
     (logits, labels), (more, truth) = overconfident(6000, 0), overconfident(6000, 1)
     raw = ece(np.exp(log_softmax(more)), truth)
-    fitted = slova.Scorer.fit(log_odds(logits), labels, rescale=True)
+    fitted = slova.Scorer.fit(log_odds(logits), labels, head="slova", rescale=True)
     honest = ece(np.exp(fitted(log_odds(more)).log_probs), truth)
-    plain = slova.Scorer.fit(logits, labels, rescale=True)  # the level of the row is noise, and the odds drop it
-    assert honest < 0.2 * raw
-    assert honest < 0.5 * ece(np.exp(plain(more).log_probs), truth)
+    direct = slova.Scorer.fit(logits, labels)
+    assert direct.head.name == "softmax"
+    assert honest < 0.1 * raw
+    assert ece(np.exp(direct(more).log_probs), truth) < 0.1 * raw
+    levels = slova.Scorer.fit(logits, labels, head="slova", calibration="exponential", rescale=True)  # noise in the row
+    assert honest < 0.5 * ece(np.exp(levels(more).log_probs), truth)
 
 
 def test_a_wrapped_network_says_the_odds_and_the_classifier_keeps_its_labels():

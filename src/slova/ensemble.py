@@ -4,7 +4,7 @@
     classifier = slova.Classifier.fit(network, validation)
 
     network = Ensemble(DistanceAware.fit(member, validation) for member in networks)     # each is distance-aware
-    classifier = slova.Classifier.fit(network, validation, head="softmax", calibration="temperature")
+    classifier = slova.Classifier.fit(network, validation, calibration="temperature")
 
 The mean of log-probabilities is underconfident, hence the temperature.
 """
@@ -26,7 +26,8 @@ __all__ = ["Ensemble"]
 class Ensemble(nn.Module):
     """A network whose output is the mean of the outputs of its members, logits or log-probabilities (N, K).
 
-    Half precision is converted to float32.
+    The mean of log-probabilities is normalised, if all members state by `returns_log_probs` that they are such. Half
+    precision is converted to float32.
     """
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
@@ -38,7 +39,8 @@ class Ensemble(nn.Module):
         classes = [output.shape[-1] for output in logits]
         if len(set(classes)) > 1:
             raise ValueError(f"members must have the same number of classes, got {', '.join(map(str, classes))}")
-        return torch.stack(logits).mean(0)
+        mean = torch.stack(logits).mean(0)
+        return mean.log_softmax(-1) if all(getattr(one, "returns_log_probs", False) for one in self.members) else mean
 
 
 def _check_members(members: Iterable[nn.Module]) -> list[nn.Module]:

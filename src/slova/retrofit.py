@@ -1,15 +1,18 @@
 """Conversion of a softmax network to a one-vs-all network, without training data or with a new last layer.
 
+A calibrated confidence needs no conversion: `slova.Classifier.fit(network, validation)` recognises softmax logits. They
+have no evidence of NONE, and P(none) is 0. The one-vs-all readout of the paper, with its P(none), needs one.
+
 Softmax does not determine the level of a row of logits (..., K): f and f + c have the same probabilities. `log_odds`
 chooses the level at which the sigmoid of each logit is the softmax probability of its class. A scale and an offset that
 are fitted on validation data then make the K probabilities independent of each other::
 
-    slova.Classifier.fit(OneVsAll(network), validation, rescale=True)
+    slova.Classifier.fit(OneVsAll(network), validation, head="slova", rescale=True)
 
 If training data are available, the last layer can be fitted again, one-vs-all, on fixed features (N, D)::
 
     network.fc = refit(network.fc, *features_of(network, network.fc, training))
-    slova.Classifier.fit(network, validation)
+    slova.Classifier.fit(network, validation, head="slova")
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A networks network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
+"""A distance-aware network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ from torch import nn
 
 import slova
 from slova.calibration import SmallValidationWarning
-from slova.classifier import SoftmaxNetworkWarning
 from slova.vision import DistanceAware, FlipAveraged
 
 CLASSES = 3
@@ -111,9 +110,11 @@ def test_labels_of_another_shape_and_degradations_that_lose_images_are_refused()
         DistanceAware.fit(network(), (images, labels), degrade=lambda images, *, seed: images[:7])
 
 
-def test_log_probabilities_are_not_taken_for_one_vs_all_logits():
+def test_its_log_probabilities_and_those_of_an_ensemble_are_recognised():
     images, labels = pictures()
     networks = [DistanceAware.fit(network(seed), (images, labels)) for seed in range(2)]
     for given in (networks[0], slova.Ensemble(networks)):
-        with pytest.warns(SoftmaxNetworkWarning, match="log-probabilities, .* pass head='softmax'"):
-            slova.Classifier.fit(given, (images, labels))
+        classifier = slova.Classifier.fit(given, (images, labels), calibration=None)
+        assert classifier.scorer.report.found == "the rows are log-probabilities"
+        torch.testing.assert_close(classifier(images).log_probs, given(images))
+        assert not classifier.predict(images).none.any()

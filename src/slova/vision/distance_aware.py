@@ -1,7 +1,7 @@
 """Distance-aware calibration: confidence decreases with the distance of an image from the validation images.
 
     network = DistanceAware.fit(network, (val_images, val_labels))
-    classifier = slova.Classifier.fit(network, (val_images, val_labels), head="softmax", calibration=None)
+    classifier = slova.Classifier.fit(network, (val_images, val_labels), calibration=None)
 
 Distances are measured in a few layers of a one-vs-all network, on the channels averaged over all pixels:
 log(1 + d^2 / channels), where d is the Mahalanobis distance from the validation images. Logits do not reveal that an
@@ -15,7 +15,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -61,6 +61,7 @@ class DistanceAware(nn.Module):
     `statistics` maps the names of layers to their feature statistics, in the order of the distances of `calibration`.
     """
 
+    returns_log_probs: ClassVar[bool] = True
     positive_weights: Tensor
     negative_weights: Tensor
     max_distance: Tensor
