@@ -232,7 +232,7 @@ def markdown(rows: pd.DataFrame) -> str:
     for mode, part in rows.groupby("mode"):
         names = list(METRICS)
         methods = list(dict.fromkeys(part["method"]))
-        lines += ["", f"{mode}, {len(part) // len(methods)} pairs of table and model with their splits", ""]
+        lines += ["", f"{mode}, {len(part) // len(methods)} fits of a model to a split of a table", ""]
         lines += [f"| | {' | '.join(names)} | log-loss, posterior ahead-behind | s |", "|---" * (len(names) + 3) + "|"]
         wide = {name: part.pivot(index=keys, columns="method", values=name)[methods] for name in names}
         ranks = {name: pd.Series(rankdata(wide[name], axis=1).mean(axis=0), index=methods) for name in names}
