@@ -23,7 +23,7 @@ from slova.metrics import Detection, Ece, Selection
 
 def main() -> None:
     fits()
-    sketch()
+    histogram()
     scoring()
     states()
 
@@ -44,7 +44,7 @@ def fits() -> None:
         print(f"  n_b = {len(data.t):<14,d} {times}   {best.error:.4e} ({best.gap:.0e})   {paper.error:.4e}")
 
 
-def sketch() -> None:
+def histogram() -> None:
     """Ten million pairs, never sorted."""
     logits, labels = validation(1_000_000, 10)
     log_probs = log_slova(logits)

@@ -30,7 +30,7 @@ from slova.extreme.scoring import numbers_of
 CLASSES = (10, 16, 32, 64, 100, 101, 128, 256, 512, 1000, 1024, 2048, 4096, 8192)
 NUMBERS = 1 << 28  # a gigabyte of logits, far more than a GPU's cache
 CALLS = 10  # of a scoring kernel, one after the other
-MAP = ExponentialCalibration([0.05, 0.7, 40.0], [0.3, 0.5, 0.1])
+CALIBRATOR = ExponentialCalibration([0.05, 0.7, 40.0], [0.3, 0.5, 0.1])
 TILES = {  # up to so many classes, what may be worth a try
     12: [(128, 1, 4), (64, 1, 2), (128, 2, 4), (64, 2, 2), (256, 2, 8), (32, 2, 1), (256, 1, 4)],
     32: [(128, 4, 4), (64, 4, 2), (32, 4, 1), (64, 8, 4), (32, 8, 2), (16, 8, 1), (32, 16, 4), (128, 2, 4)],
@@ -64,7 +64,7 @@ def scoring_on_gpu() -> None:
     print(f"\n{'K':>6s} {'rows':>10s}   share of the copy bandwidth: one kernel   scorer.predict   softmax and max")
     for classes in CLASSES:
         logits, copy = filled(classes)
-        scorer = Scorer(classes=classes, calibrator=MAP)
+        scorer = Scorer(classes=classes, calibrator=CALIBRATOR)
         kernel = share(logits, lambda f, s=scorer: extreme.score(s, f), copy)
         predict, softmax = (share(logits, function, copy, calls=1) for function in (scorer.predict, softmax_top))
         print(f"{classes:6d} {len(logits):10,d} {kernel:44.2f} {predict:16.2f} {softmax:17.2f}", flush=True)
@@ -72,7 +72,7 @@ def scoring_on_gpu() -> None:
 
 def tune() -> None:
     """Every tile for every K, the best one last."""
-    numbers = tuple(numbers_of(map, torch.device("cuda")) for map in (MAP, None))
+    numbers = tuple(numbers_of(one, torch.device("cuda")) for one in (CALIBRATOR, None))
     for classes in CLASSES:
         logits, copy = filled(classes)
         tried = next(tiles for limit, tiles in TILES.items() if classes <= limit)
@@ -125,11 +125,14 @@ def loss_on_gpu() -> None:
 def reading(parts: tuple[Tensor, ...]) -> None:
     """The answers without logits, against the products alone."""
     features, matrix, bias, _ = (part.detach() for part in parts)
-    pieces = matrix.split(16384)
-    products = seconds_on_gpu(lambda: [torch.mm(features, piece.T) for piece in pieces], 3)
+    chunks = matrix.split(16384)
+    products = seconds_on_gpu(lambda: [torch.mm(features, chunk.T) for chunk in chunks], 3)
     for name, function in (
         ("top", lambda: extreme.top(features, matrix, bias=bias)),
-        ("predict", lambda: extreme.predict(Scorer(classes=len(matrix), calibrator=MAP), features, matrix, bias=bias)),
+        (
+            "predict",
+            lambda: extreme.predict(Scorer(classes=len(matrix), calibrator=CALIBRATOR), features, matrix, bias=bias),
+        ),
     ):
         print(f"    {name:15s} {seconds_on_gpu(function, 3) / products:.2f} x the time of the matrix products alone")
 
@@ -166,7 +169,7 @@ def scoring_on_cpu() -> None:
     print("label, confidence and none of 10,000,000 logits    score   softmax + max   ratio (above 1: ours is faster)")
     for classes in (10, 100, 1000, 8192):
         logits = torch.randn(10_000_000 // classes, classes) * 3
-        scorer = Scorer(classes=classes, calibrator=MAP)
+        scorer = Scorer(classes=classes, calibrator=CALIBRATOR)
         mine, theirs = side_by_side(lambda s=scorer, f=logits: extreme.score(s, f), lambda f=logits: softmax_top(f))
         print(f"  K = {classes:<6d} {mine * 1e3:41.1f} ms {theirs * 1e3:12.1f} ms {theirs / mine:7.2f}")
 
@@ -216,7 +219,7 @@ def forget(*parts: Tensor) -> None:
 
 
 def layer_of(rows: int, classes: int, width: int, device: str, dtype: torch.dtype) -> tuple[Tensor, ...]:
-    """Features, matrix and bias that want gradients, and labels; made in place, so that the peak is not here."""
+    """Features, matrix and bias that require gradients, and labels; made in place, so that the peak is not here."""
     features, matrix, bias = (
         torch.empty(*shape, device=device) for shape in ((rows, width), (classes, width), (classes,))
     )

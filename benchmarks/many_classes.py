@@ -39,7 +39,7 @@ from slova.metrics import ece
 WIDTH, NOISE, SPREAD, FALL = 64, 1.5, 0.5, 0.8
 EXAMPLES, BATCH, STEPS, RATE = 10, 256, 300, 0.01
 ROWS, WHOLE = 4000, 500  # to calibrate and to test on; those of them whose whole rows are looked at
-PIECE = 1 << 23
+CHUNK = 1 << 23
 NAMES = ("ECE", "top NLL", "top Brier", "mean conf.", "NLL", "Brier")
 
 Head = Callable[[Tensor], Tensor]
@@ -59,8 +59,8 @@ def study(classes: int) -> None:
     print(f"\nK = {classes:,d}, trained in {time.perf_counter() - start:.0f} s", flush=True)
     describe(world, test)
     print(f"{'':34s}", *(f"{name:>10s}" for name in NAMES))
-    for name, head, map in methods(layer, known):
-        numbers = (*top_measures(test.top(head), map), *row_measures(test, head, map))
+    for name, head, calibrator in methods(layer, known):
+        numbers = (*top_measures(test.top(head), calibrator), *row_measures(test, head, calibrator))
         print(
             f"{name:34s}", *(f"{number:10.3f}" if number < 1e3 else f"{'inf':>10s}" for number in numbers), flush=True
         )
@@ -122,20 +122,20 @@ class Seen:
         self.layer, self.features, self.labels = layer, features, labels
 
     def log_probs(self, head: Head, rows: int = ROWS) -> Iterator[tuple[Tensor, Tensor]]:
-        size = max(1, PIECE // len(self.layer.matrix))
+        size = max(1, CHUNK // len(self.layer.matrix))
         for features, labels in zip(self.features[:rows].split(size), self.labels[:rows].split(size), strict=True):
             yield head(self.layer.logits(features)), labels
 
     def top(self, head: Head) -> tuple[np.ndarray, np.ndarray]:
         """log-probability of the top class, and whether it is the label."""
-        pieces = [(*log_probs.max(-1), labels) for log_probs, labels in self.log_probs(head)]
-        log_p, index, labels = (torch.cat(parts) for parts in zip(*pieces, strict=True))
+        parts = [(*log_probs.max(-1), labels) for log_probs, labels in self.log_probs(head)]
+        log_p, index, labels = (torch.cat(columns) for columns in zip(*parts, strict=True))
         return log_p.double().numpy(), (index == labels).numpy()
 
 
 def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Calibrator | None]]:
-    """Name, log-probabilities of logits, and the map of them."""
-    sketch = sum_of(PairHistogram.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
+    """Name, log-probabilities of logits, and their calibrator."""
+    histogram = sum_of(PairHistogram.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
     pairs = Pairs.merge(*known.top(log_slova))
     affine = fit_affine(layer, known)
     print(f"affine: scale {affine.scale:.2f}, offset {affine.offset:.2f}")
@@ -146,7 +146,7 @@ def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Calibrator |
     top = [[log_p[:, None], np.where(hit, 0, -1)] for log_p, hit in (known.top(head) for head in (log_slova, moved))]
     exponential = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
     yield "SLOVA, raw", log_slova, None
-    yield "  exponential, all pairs", log_slova, ExponentialCalibration.fit_pairs(sketch.pairs)
+    yield "  exponential, all pairs", log_slova, ExponentialCalibration.fit_pairs(histogram.pairs)
     yield "  exponential, top pairs", log_slova, exponential(pairs)
     yield "  isotonic, top pairs", log_slova, IsotonicCalibration.fit(*top[0])
     yield "  beta, top pairs", log_slova, BetaCalibration.fit(*top[0])
@@ -169,10 +169,10 @@ def fit_affine(layer: Layer, known: Seen) -> AffineCalibration:
     return AffineCalibration(*found.x)
 
 
-def sum_of(sketches: Iterator[PairHistogram]) -> PairHistogram:
-    total = next(sketches)
-    for sketch in sketches:
-        total = total + sketch
+def sum_of(histograms: Iterator[PairHistogram]) -> PairHistogram:
+    total = next(histograms)
+    for histogram in histograms:
+        total = total + histogram
     return total
 
 
@@ -180,17 +180,17 @@ def describe(world: World, test: Seen) -> None:
     """How right the head and the best possible one are, and how many classes beside the top say yes."""
     best = Layer(world.centres / NOISE**2, world.shares.log() - world.centres.square().sum(1) / 2 / NOISE**2)
     right = Seen(best, test.features, test.labels).top(log_softmax)[1].mean()
-    pieces = [torch.stack([p.max(-1).values, p.sum(-1)], 1) for p, _ in test.log_probs(torch.sigmoid)]
-    top, all_of_them = torch.cat(pieces).mean(0)
+    parts = [torch.stack([p.max(-1).values, p.sum(-1)], 1) for p, _ in test.log_probs(torch.sigmoid)]
+    top, all_of_them = torch.cat(parts).mean(0)
     hit = test.top(log_slova)[1]
     print(f"accuracy {hit.mean():.3f} (with the true centres {right:.3f})")
     print(f"sigmoid of the top class: mean {top:.3f}; sum of the others: mean {all_of_them - top:.3f}")
 
 
-def top_measures(top: tuple[np.ndarray, np.ndarray], map: Calibrator | None) -> tuple[float, ...]:
-    """How honest the confidence is: ECE, and NLL and Brier of "the label is right"."""
+def top_measures(top: tuple[np.ndarray, np.ndarray], calibrator: Calibrator | None) -> tuple[float, ...]:
+    """The calibration of the confidence: ECE, and NLL and Brier of "the label is right"."""
     log_p, hit = top
-    log_c = log_p if map is None else map(log_p[:, None])[:, 0]
+    log_c = log_p if calibrator is None else calibrator(log_p[:, None])[:, 0]
     confidence = np.exp(log_c)
     with np.errstate(divide="ignore"):
         surprise = -np.where(hit, log_c, np.log1p(-np.minimum(confidence, 1 - 1e-7)))
@@ -198,11 +198,11 @@ def top_measures(top: tuple[np.ndarray, np.ndarray], map: Calibrator | None) -> 
     return error, surprise.mean(), np.square(confidence - hit).mean(), confidence.mean()
 
 
-def row_measures(test: Seen, head: Head, map: Calibrator | None) -> tuple[float, float]:
+def row_measures(test: Seen, head: Head, calibrator: Calibrator | None) -> tuple[float, float]:
     """NLL and Brier of all K classes, the row completed so that it sums to one."""
     surprise, brier = [], []
     for log_probs, labels in test.log_probs(head, WHOLE):
-        row = complete(log_probs if map is None else map(log_probs), none=False).log_probs
+        row = complete(log_probs if calibrator is None else calibrator(log_probs), none=False).log_probs
         own = row.gather(-1, labels[:, None])[:, 0]
         surprise.append(-own)
         brier.append(1 - 2 * own.exp() + row.exp().square().sum(-1))

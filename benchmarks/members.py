@@ -2,7 +2,7 @@
 of the weights at five moments of it, five last layers on one trunk, five last stages on one trunk.
 
 python benchmarks/members.py digits 0,1,2
-python benchmarks/members.py cifar10 0,1,2 2000     # so many images of every set; wants a GPU
+python benchmarks/members.py cifar10 0,1,2 2000     # so many images of every set; requires a GPU
 
 Logits are averaged, read out and calibrated on validation images as in `slova_ensemble`. Quartiles are over the clean
 set and the shifts, means over seeds; the work of a pass is a multiple of one network's.
@@ -141,7 +141,7 @@ def last_layers(backbone: Backbone, classes: int) -> nn.Sequential:
 
 @stable("last_stages_network")
 def last_stages(backbone: Backbone, classes: int) -> nn.Sequential:
-    """The first layers of one network, and the others of five; one module, so that nobody takes maps for features."""
+    """The first layers of one network, and the others of five; one module: feature maps are no features."""
     networks = [backbone(classes) for _ in range(MEMBERS)]
     for network in networks:
         init_bias(last_linear(network))
@@ -185,13 +185,13 @@ def scores(bench: Bench, ensemble: Ensemble) -> list[float]:
         return log_slova(torch.cat(parts).float().cpu().numpy())
 
     validation = replace(bench, limit=None).validation
-    map = ExponentialCalibration.fit(read(validation.images), validation.labels.numpy())
+    calibrator = ExponentialCalibration.fit(read(validation.images), validation.labels.numpy())
     rows = []
     for test in shifted_sets(bench):
         if test.shift and bench.dataset.name != "digits" and test.shift not in PAPER_SHIFTS:
             continue
         images, truth = test.load(bench)
-        answer, labels = map(read(images)), truth.numpy()
+        answer, labels = calibrator(read(images)), truth.numpy()
         probs = np.exp(answer)
         rows.append([accuracy(probs, labels), ece(probs, labels), nll(answer, labels), brier(probs, labels)])
     table = np.array(rows)

@@ -1,5 +1,5 @@
 """Which outliers should a one-vs-all network see in training? Each mix trains one network, which is judged
-by validation images and by outliers that nobody trains on; test sets are not looked at unless asked for.
+by validation images and by outliers that nobody trains on; test sets are used only with --test.
 
 python benchmarks/outliers.py                                       # all of MIXES, 20 epochs each
 python benchmarks/outliers.py 20 plain mix without_low_pass …       # some of them

@@ -2,7 +2,7 @@
 new last layer? The networks, shifts and OOD sets of the comparison; mean over seeds.
 
 python benchmarks/retrofit.py digits 5
-python benchmarks/retrofit.py cifar10 5 2000    # so many images of every set; wants a GPU
+python benchmarks/retrofit.py cifar10 5 2000    # so many images of every set; requires a GPU
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ EXPONENTIAL = ExponentialCalibration.fit
 
 
 def fitted(read: Read, fit: Callable[[Array, Array], Callable[[Array], Array]], known: Said, labels: Array) -> Read:
-    """The read-out, calibrated by what is known of the validation set."""
+    """The readout, calibrated on the validation set."""
     found = fit(read(known), labels)
     return lambda said: found(read(said))
 
@@ -106,7 +106,7 @@ def read_by(layer: nn.Module) -> Read:
 
 
 def scores(bench: Bench, ask: Callable[[Tensor], Said], reads: dict[str, Read]) -> dict[str, Array]:
-    """The measures of every read-out; each set is shown to the networks once."""
+    """The metrics of every readout; the networks run once per set."""
 
     def probs(test: TestSet) -> tuple[list[Array], Array]:
         images, labels = test.load(bench)

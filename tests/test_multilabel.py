@@ -16,7 +16,7 @@ GENERATOR = np.random.default_rng(0)
 
 
 def independent(rows, labels=4, spread=2.0, seed=0):
-    """Logits that are honest, label by label, and targets drawn from them."""
+    """Logits that are calibrated per label, and targets drawn from them."""
     generator = np.random.default_rng(seed)
     logits = generator.normal(0, spread, (rows, labels))
     return logits, (generator.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(int)

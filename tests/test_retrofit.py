@@ -72,23 +72,23 @@ def test_the_odds_of_an_honest_softmax_network_need_no_scale_and_no_offset():
 def overconfident(rows, seed):
     """Logits of a softmax network that is three times too sure, each row at a level of its own, and labels."""
     generator = np.random.default_rng(seed)
-    honest = generator.normal(0, 2, (rows, 8))
-    probs = np.exp(log_softmax(honest))
+    calibrated = generator.normal(0, 2, (rows, 8))
+    probs = np.exp(log_softmax(calibrated))
     labels = (generator.random((rows, 1)) > probs.cumsum(axis=1)).sum(axis=1).clip(max=7)
-    return 3 * honest + generator.normal(0, 4, (rows, 1)), labels
+    return 3 * calibrated + generator.normal(0, 4, (rows, 1)), labels
 
 
 def test_without_training_data_an_overconfident_softmax_network_becomes_a_calibrated_one_vs_all_network():
     (logits, labels), (more, truth) = overconfident(6000, 0), overconfident(6000, 1)
     raw = ece(np.exp(log_softmax(more)), truth)
     fitted = slova.Scorer.fit(log_odds(logits), labels, head="slova", rescale=True)
-    honest = ece(np.exp(fitted(log_odds(more)).log_probs), truth)
+    after = ece(np.exp(fitted(log_odds(more)).log_probs), truth)
     direct = slova.Scorer.fit(logits, labels)
     assert direct.head.name == "softmax"
-    assert honest < 0.1 * raw
+    assert after < 0.1 * raw
     assert ece(np.exp(direct(more).log_probs), truth) < 0.1 * raw
     levels = slova.Scorer.fit(logits, labels, head="slova", calibration="exponential", rescale=True)  # noise in the row
-    assert honest < 0.5 * ece(np.exp(levels(more).log_probs), truth)
+    assert after < 0.5 * ece(np.exp(levels(more).log_probs), truth)
 
 
 def test_a_wrapped_network_says_the_odds_and_the_classifier_keeps_its_labels():

@@ -344,8 +344,8 @@ def test_the_threshold_counts_a_row_as_often_as_its_weight_says():
     repeated = Scorer.fit(logits.repeat(weight, 0), labels.repeat(weight), calibration=None)
     for name in ("ece_before", "ece_after", "nll_after"):
         assert getattr(weighted.report, name) == pytest.approx(getattr(repeated.report, name))
-    for promise in ({"risk": 0.3}, {"risk": 0.25, "delta": None}, {"coverage": 0.4}):
-        assert weighted.threshold(**promise) == repeated.threshold(**promise)
+    for guarantee in ({"risk": 0.3}, {"risk": 0.25, "delta": None}, {"coverage": 0.4}):
+        assert weighted.threshold(**guarantee) == repeated.threshold(**guarantee)
     halved = Scorer.fit(logits, labels, calibration=None, weight=weight / 2)
     assert halved.threshold(risk=0.25, delta=None) == weighted.threshold(risk=0.25, delta=None)
     with pytest.raises(ValueError, match="weights that are not whole numbers"):

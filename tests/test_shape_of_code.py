@@ -1,4 +1,4 @@
-"""The shape of the code: imports point one way, the front door is light, files are short, public names are there."""
+"""The shape of the code: imports point one way, `import slova` is light, files are short, public names exist."""
 
 import ast
 import importlib

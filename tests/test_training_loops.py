@@ -57,7 +57,7 @@ def parts(rows):
 @pytest.fixture(params=CASES)
 def case(request):
     make, function, rows = CASES[request.param]
-    exact = 1e-3 if request.param in ("aurc", "auroc") else 1e-6  # ranks are known to a cell of the sketch
+    exact = 1e-3 if request.param in ("aurc", "auroc") else 1e-6  # ranks are known to a cell of the histogram
     return make(), lambda *rows: pytest.approx(function(*rows), abs=exact), rows
 
 

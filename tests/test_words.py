@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("src", "bench/src", "tests", "bench/tests", "docs", "examples", "benchmarks")
+FOLDERS = ("src", "bench", "tests", "docs", "examples", "benchmarks")
 SUFFIXES = {".py", ".md", ".js", ".html", ".css"}
 FILES = sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*") if path.suffix in SUFFIXES)
-FILES = [ROOT / "README.md", *(path for path in FILES if path != Path(__file__))]
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(path for path in FILES if path != Path(__file__))]
 WORDS = {
     r"\bwants? to be\b": "must be",
     r"\btold (apart )?from\b": "distinguished from",
@@ -19,6 +19,10 @@ WORDS = {
     r"\bTempered\b|\bMapModule\b|\bPairSketch\b|\bMirrored\b|\bread_(slova|ova|softmax)\b": "the new name",
     r"(def|class) \w*promise\w*": "guarantee",
     r"--map\b": "--model, or --calibration",
+    r"\bread-outs?\b": "readout",
+    r"\bhonest(ly)?\b": "calibrated",
+    r"\bcalibrat\w+ by distance\b": "distance-aware",
+    r"\bunless told\b": "by default",
 }
 
 

@@ -1,4 +1,4 @@
-"""Stored answers: they say what the networks said, only what is stored can be asked, and the demo is made of them."""
+"""Stored logits: they are those of the networks, only methods that need no more can be run, and the demo uses them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every shift of every family promises: the same pixels for the same image, whatever comes along with it."""
+"""What every shift of every family guarantees: the same pixels for the same image, whatever comes along with it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training depends on what it is given and nothing else, survives being killed, and does the arithmetic it promises."""
+"""Training depends on what it is given and nothing else, survives being killed, and does the right arithmetic."""
 
 from dataclasses import replace
 from itertools import pairwise

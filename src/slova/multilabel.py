@@ -48,7 +48,7 @@ class SetPrediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelCalibration:
-    """An affine map of the logits of each label: f_k -> scale_k f_k + offset_k."""
+    """An affine calibrator of the logits of each label: f_k -> scale_k f_k + offset_k."""
 
     scale: Array
     offset: Array
@@ -74,8 +74,8 @@ class LabelCalibration:
         common = _affine(logits.ravel(), wanted.ravel())
         count = wanted.sum(axis=0)
         known = np.minimum(count, len(wanted) - count) >= RARE
-        maps = [_affine(logits[:, k], wanted[:, k]) if known[k] else common for k in range(logits.shape[1])]
-        return cls([found.scale for found in maps], [found.offset for found in maps])
+        fits = [_affine(logits[:, k], wanted[:, k]) if known[k] else common for k in range(logits.shape[1])]
+        return cls([found.scale for found in fits], [found.offset for found in fits])
 
 
 PARTS = ("before", "calibrator", "validation")

@@ -18,7 +18,7 @@ CLASSES, ROWS = 4, 6000
 
 
 def sample(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Logits that are too sure of themselves, and labels, some of them NONE."""
+    """Overconfident logits, and labels, some of them NONE."""
     generator = np.random.default_rng(seed)
     labels = generator.integers(-1, CLASSES, rows)
     hits = (np.arange(CLASSES) == labels[:, None]) * 4.0

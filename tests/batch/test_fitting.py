@@ -1,4 +1,4 @@
-"""Fits by histograms: they do not depend on the partitioning, and their cross-fitted ECE is honest."""
+"""Fits by histograms: they do not depend on the partitioning, and their cross-fitted ECE is not optimistic."""
 
 from dataclasses import dataclass
 from functools import reduce

@@ -69,7 +69,7 @@ CASES = [
     ("powers: weight", lambda: ExponentialCalibration([1], [NAN]), ValueError, "weights must be positive"),
     # options of fits
     ("which", fit_with(which="best"), ValueError, "which must be 'all' or 'top', got 'best'"),
-    ("sketch which", lambda: PairHistogram.of(LOG_PROBS, LABELS, which=""), ValueError, "'all' or 'top', got ''"),
+    ("histogram which", lambda: PairHistogram.of(LOG_PROBS, LABELS, which=""), ValueError, "'all' or 'top', got ''"),
     ("weight: shape", fit_with(weight=np.ones(3)), ValueError, "weight (3,) does not match labels (300,)"),
     ("weight: negative", fit_with(weight=-np.ones(300)), ValueError, "finite, not negative, and not all zero"),
     ("weight: zero", fit_with(weight=np.zeros(300)), ValueError, "finite, not negative, and not all zero"),

@@ -1,4 +1,4 @@
-"""The dictionary of all metrics: one that joins it inherits every test of the contract and of the door."""
+"""The dictionary of all metrics: one that joins it inherits every test of the contract and of the validation."""
 
 import operator
 from collections.abc import Callable

@@ -69,12 +69,12 @@ def test_an_infinite_sum_survives_a_file(tmp_path):
 
 
 def test_states_of_another_metric_are_refused(metric, batch):
-    class Foreign:
+    class Other:
         pass
 
     state = metric.state(*metric.arguments(*batch(0)))
     with pytest.raises(TypeError, match="unsupported operand"):
-        state + Foreign()
+        state + Other()
 
 
 @pytest.mark.parametrize("kind", ["float32", "torch float64", "torch float32", "torch with gradient", "lists"])

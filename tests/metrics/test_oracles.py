@@ -16,7 +16,7 @@ def rows(count=1000, classes=4, seed=0):
 
 
 def two_kinds(seed=0):
-    """Inside and outside confidences with many ties, and both together as other libraries want them."""
+    """Inside and outside confidences with many ties, and both together as other libraries take them."""
     generator = np.random.default_rng(seed)
     inside, outside = generator.random(300).round(2), (generator.random(200) ** 2).round(2)
     return inside, outside, np.repeat([1, 0], [300, 200]), np.concatenate([inside, outside])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAPER_ITEMS", "Exhibit", "bullets", "draw", "exhibits", "experiment_for"]
 
-# The figures and tables of the paper; Fig. 3 is a sketch of the method.
+# The figures and tables of the paper; Fig. 3 is a diagram of the method.
 PAPER_ITEMS = {
     "Fig. 1": "confidence of OVA and SLOVA over two probabilities (Sec. 1)",
     "Fig. 2": "confidence on planes through three images (Sec. 1)",

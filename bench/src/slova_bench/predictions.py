@@ -5,7 +5,7 @@ can be run again on real data in seconds, without the images, the networks or a 
 
 A logit is kept in one byte, of all validation and clean test images, and of the same first images of each other set:
 in steps of an eighth near zero and of 3 % far from it, and the top class stays the top class. Methods that need more
-than logits (random passes, features, other images) cannot be asked here.
+than logits (random passes, features, other images) cannot be evaluated here.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _key(test: TestSet) -> str:
 
 @dataclass(frozen=True)
 class _Stored(Trained):
-    """Networks that have been asked already."""
+    """Networks whose logits are stored."""
 
     name: str = ""
 

@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Store:
-    """A folder of results by stage. With no folder, everything is computed when asked for and nothing is kept.
+    """A folder of results by stage. With no folder, everything is computed on demand and nothing is kept.
 
     `shipped` are other folders, of results that came with the package or the repository, compressed by xz: they are
     looked into first, and never written to.

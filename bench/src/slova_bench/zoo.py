@@ -1,4 +1,4 @@
-"""Trained networks by name, ready to be asked.
+"""Trained networks by name, ready for use.
 
     network = load("ova-cifar10")            # seed 0; "softmax-cifar10-3" is the one of seed 3
     logits = network(images)                 # images (N, 3, 32, 32), floats of [0, 1]

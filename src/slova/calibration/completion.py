@@ -1,4 +1,4 @@
-"""A read-out that completes a row: K classes and "none" as outcomes whose probabilities sum to one.
+"""A readout that completes a row: K classes and "none" as outcomes whose probabilities sum to one.
 
 Calibrated class by class a row need not sum to anything: on real data a quarter of the rows can exceed one, others stay
 below. Completing a row keeps two things: the calibrated confidence of its top class, and the order of the classes.

@@ -144,7 +144,7 @@ class PosteriorCalibration:
     ) -> PosteriorCalibration:
         """The likeliest numbers; how much of the model is taken is decided on rows that a fit did not see.
 
-        - distances: (N, D), finite and not negative; further away nothing becomes surer
+        - distances: (N, D), finite and not negative; the confidence never increases with them
         - weight: how often each row counts
         - none_share: the prior of NONE, the share of the NONE rows of the fit by default; .05 is a good value where
           these are synthetic

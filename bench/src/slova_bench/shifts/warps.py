@@ -50,7 +50,7 @@ def motion_kernel(radius: float, sigma: float) -> Array:
 def sampled(images: Array, rows: Array, columns: Array, mode: str) -> Array:
     """The images (N, C, H, W) read between pixels at rows and columns (N, H, W), linearly.
 
-    Beyond the border the image is mirrored: with its last pixel repeated ("reflect") or not ("mirror").
+    Beyond the border the image is reflected: with its last pixel repeated ("reflect") or not ("mirror").
     """
     above, left = np.floor(rows), np.floor(columns)
     down, right = (rows - above)[..., None], (columns - left)[..., None]

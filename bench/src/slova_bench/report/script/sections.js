@@ -2,8 +2,8 @@
 
 current = () => panelOf(state.experiment, state.on);
 first = () => {
-  const asked = data.panels.find((panel) => `#${panel.id}` === location.hash);
-  const panel = asked ?? data.panels.find((one) => !one.missing) ?? data.panels[0];
+  const chosen = data.panels.find((panel) => `#${panel.id}` === location.hash);
+  const panel = chosen ?? data.panels.find((one) => !one.missing) ?? data.panels[0];
   Object.assign(state, { on: panel.on, experiment: panel.experiment });
   drawRuns();
 };
@@ -77,7 +77,7 @@ function drawRuns() {
   byId("part-record").querySelector(".tables").replaceChildren(table(data.runs), foot(data.runs));
 }
 
-/** A table that opens when it is asked for, with its notes and a button to save it. */
+/** A table that opens on demand, with its notes and a button to save it. */
 function foldedTable(content, open) {
   const details = el("details", { open }, el("summary", {}, content.title));
   const fill = () => {
