@@ -6,15 +6,44 @@ import numpy as np
 import pytest
 import torch
 
-from slova import NONE, Scorer, heads
+from slova import NONE, Scorer, _backend
 from slova.heads import HEADS, OVA, SLOVA, SOFTMAX, Head, find_head, log_none, log_ova, log_slova, log_softmax
 
 PARTS = {"slova": log_slova, "ova": log_ova, "softmax": log_softmax}
 
 
-@pytest.fixture(params=HEADS)
+LOGITS = [name for name, head in HEADS.items() if head.to_logits is None]
+
+
+@pytest.fixture(params=LOGITS)
 def head(request):
     return HEADS[request.param]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("name", "values", "base", "logits"),
+    [
+        ("probabilities", [[0.75, 0.25], [1.0, 0.0]], SOFTMAX, np.log([[3.0, 1.0], [1e300, 1e-300]])),
+        ("ova_probabilities", [[0.75, 0.25], [0.5, 0.1]], SLOVA, np.log([[3.0, 1 / 3], [1.0, 1 / 9]])),
+        ("binary", [[2.0], [-1.0]], SOFTMAX, [[0.0, 2.0], [0.0, -1.0]]),
+        ("binary", [2.0, -1.0], SOFTMAX, [[0.0, 2.0], [0.0, -1.0]]),
+        ("binary_probabilities", [0.75, 0.1], SOFTMAX, np.log([[1.0, 3.0], [9.0, 1.0]])),
+        ("binary", [np.inf, -np.inf], SOFTMAX, [[-800.0, 800.0], [800.0, -800.0]]),
+    ],
+)
+def test_values_of_another_kind_are_read_as_their_logits(name, values, base, logits, kind):
+    found, wanted = HEADS[name](kind(np.array(values))), base(np.array(logits))
+    for left, right in zip(found, wanted, strict=True):
+        assert np.exp(np.asarray(left)) == pytest.approx(np.exp(right), abs=1e-12)
+    assert np.array_equal(HEADS[name].top(kind(np.array(values))).label, base.top(np.array(logits)).label)
+
+
+def test_log_odds_of_softmax_keep_their_digits_near_one():
+    found = SOFTMAX.log_odds(np.array([[0.0, -50.0, -51.0], [0.0, 0.0, 0.0]]), _backend.NUMPY)
+    assert found[0] == pytest.approx([50 - np.log1p(np.exp(-1)), -50, -51])
+    assert found[1] == pytest.approx(np.full(3, -np.log(2)))
+    assert SLOVA.log_odds(found, _backend.NUMPY) is found
 
 
 @pytest.fixture(params=[np.asarray, torch.as_tensor], ids=["numpy", "torch"])
@@ -48,7 +77,7 @@ def test_chunks_change_nothing(kind, monkeypatch):
     labels = np.random.default_rng(2).integers(0, 4, 50)
     scorer = Scorer.fit(logits[:, 0], labels)
     whole, answers = SLOVA.top(logits), scorer.predict(logits)
-    monkeypatch.setattr(heads, "CHUNK", 13)
+    monkeypatch.setattr(_backend, "CHUNK", 13)
     for left, right in zip((*whole, *answers), (*SLOVA.top(logits), *scorer.predict(logits)), strict=True):
         assert left.shape == right.shape == (50, 3)
         assert np.array_equal(left, right)
@@ -72,10 +101,11 @@ def test_the_largest_logit_is_the_label_even_where_rounding_ties_probabilities()
     assert OVA.top(logits).label.tolist() == [1]
 
 
+@pytest.mark.parametrize("head", HEADS.values(), ids=str)
 def test_a_head_is_found_by_its_name_and_survives_a_pickle(head):
     assert find_head(head.name) is find_head(head) is head
     assert pickle.loads(pickle.dumps(head)) == head
-    with pytest.raises(ValueError, match="head must be a Head or one of slova, ova, softmax, got 'none'"):
+    with pytest.raises(ValueError, match=r"head must be a Head or one of auto, slova, .* got 'none'"):
         find_head("none")
 
 
@@ -84,12 +114,13 @@ def least(logits, ops):
 
 
 def test_a_head_of_ones_own_is_a_name_and_a_formula():
-    """The most probable class of this one is that of the least logit; none and several are impossible."""
+    """The most probable class of this one is that of the least logit; there is no evidence of NONE."""
     scorer = Scorer(classes=3, head=Head(name="least", log_probs=least))
     answer = scorer.predict(np.array([[3.0, -3.0, 0.0], [-1.0, 2.0, 2.0]]))
     assert answer.label.tolist() == [1, 0]
     assert answer.confidence == pytest.approx(1 / (1 + np.exp([-3.0, -1.0])))
-    assert answer.none.tolist() == answer.several.tolist() == [0.0, 0.0]
+    assert answer.none.tolist() == [0.0, 0.0]
+    assert answer.ambiguous == pytest.approx(1 - answer.confidence)
     assert scorer.predict(np.array([0.0, 0.0, 0.0]), reject=0.6).label == NONE
 
 
@@ -107,5 +138,5 @@ def test_the_byte_order_of_an_array_does_not_matter(head, dtype):
     for left, right in zip(head(other), head(native), strict=True):
         assert np.array_equal(left, right)
         assert left.dtype.isnative
-    one, two = (Scorer.fit(rows, labels.astype(kind)) for rows, kind in ((other, ">i4"), (native, "i4")))
+    one, two = (Scorer.fit(rows, labels.astype(kind), head=head) for rows, kind in ((other, ">i4"), (native, "i4")))
     assert np.array_equal(one.predict(other).confidence, two.predict(native).confidence)

@@ -1,5 +1,18 @@
-"""Which kind of logits these are, found out on labelled rows: what `head="auto"` does. Functions never guess; only a
-fit does, it says what it found, and `head=` overrides it."""
+"""Which kind of values these are, found out on labelled rows: what `head="auto"` does. Functions never guess; only a
+fit does, it says what it found, and `head=` overrides it.
+
+- values in [0, 1] whose rows sum to one are probabilities, other values in [0, 1] one-vs-all probabilities;
+- values <= 0 whose exponentials sum to one per row are log-probabilities;
+- of other values, with three classes or more, those of a one-vs-all model are positive for about one class per row,
+  because it is trained so that a class fits where its logit is positive; softmax ignores a shift, and leaves several
+  positive. With two classes the reading of the smaller log-loss is taken, softmax where they tie.
+
+Checked on ResNet-20 of CIFAR-10 (softmax, one-vs-all, trained with outliers), and on logistic regressions, linear SVMs
+and small networks of 5 to 1,500 steps on digits, iris, wine and 100 clusters, with 20 rows and with all: right for all
+logits of K = 10 and 100 but those of networks of less than 20 steps, and for five in six of K = 3. With two columns,
+and with three that are nearly separable, both kinds are alike; the calibrator then makes little of the difference,
+apart from P(none), which only a one-vs-all reading has.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +30,7 @@ __all__ = ["Detected", "check_kind", "detect_head"]
 SHARES = ("probabilities", "ova_probabilities", "binary_probabilities")  # heads that read probabilities
 LOOK = 256  # rows that are looked at before a prediction
 ROUNDING = 2e-3  # by which the sum of a row of probabilities may differ from one: half precision, or a few digits
-MARGIN = 1.25  # how many times the loss of the softmax reading that of the one-vs-all reading may be
+POSITIVE = 1.15  # logits per row that may be positive on average in a one-vs-all model
 
 
 class Detected(NamedTuple):
@@ -29,19 +42,28 @@ class Detected(NamedTuple):
 
 def detect_head(values: Floats, labels: Ints) -> Detected:
     """The head for values (N, K) with labels (N,), NONE allowed."""
+    _check_informative(values)
     if values.shape[1] == 1:
         return _binary(values)
     if _are_shares(values):
         if _sum_to_one(values):
             return Detected(PROBABILITIES, "the rows are probabilities that sum to one")
         return Detected(OVA_PROBABILITIES, "the values are probabilities that do not sum to one: one-vs-all")
-    if values.max() <= ROUNDING and np.allclose(NUMPY.logsumexp(values), 0.0, atol=ROUNDING):
+    if _are_log_probs(values):
         return Detected(SOFTMAX, "the rows are log-probabilities")
-    ova, softmax = _losses(values, labels)
-    losses = f"one-vs-all log-loss {ova:.3g} per row, read as softmax {softmax:.3g}"
-    if ova > MARGIN * softmax and not (labels == NONE).any():
-        return Detected(SOFTMAX, f"softmax logits ({losses})")
-    return Detected(SLOVA, f"one-vs-all logits ({losses})")
+    if values.shape[1] == 2:
+        return _two_classes(values, labels)
+    known = labels != NONE
+    positive = float((values[known] > 0).sum(axis=1).mean()) if known.any() else 0.0
+    kind = SLOVA if positive <= POSITIVE else SOFTMAX
+    return Detected(kind, f"{kind.kind} logits ({positive:.2f} of {values.shape[1]} positive per row)")
+
+
+def _check_informative(values: Floats) -> None:
+    if values.shape[1] > 1 and (values == values[:, :1]).all():
+        raise ValueError("every row has the same value for all classes: these are no logits of a model")
+    if values.min() >= 0 and values.max() > 1 and np.allclose(values.sum(axis=1), 100, atol=1):
+        raise ValueError("the rows sum to 100: divide percentages by 100 to give probabilities")
 
 
 def check_kind(head: Head, values: Array) -> None:
@@ -84,19 +106,33 @@ def _are_shares(values: Floats) -> bool:
     return bool(((values >= 0) & (values <= 1)).all())
 
 
+def _are_log_probs(values: Floats) -> bool:
+    """Within rounding, also that of a coarse quantisation; and means of log-probabilities, which sum to less than one
+    where the members of an ensemble differ."""
+    if values.max() > ROUNDING:
+        return False
+    totals = NUMPY.logsumexp(values)
+    return bool(totals.max() <= 0.25 and np.median(np.abs(totals)) <= 0.03)
+
+
 def _sum_to_one(values: Floats) -> bool:
-    return bool(np.allclose(values.sum(axis=1), 1.0, atol=ROUNDING))
+    """Within rounding, also to two to four decimals."""
+    digits = next((digits for digits in (2, 3, 4) if np.allclose(values, values.round(digits), rtol=0, atol=1e-6)), 9)
+    atol = max(ROUNDING, 0.6 * values.shape[1] * 10.0**-digits)
+    return bool(np.allclose(values.sum(axis=1), 1.0, rtol=0, atol=min(atol, 0.05)))
 
 
-def _losses(values: Floats, labels: Ints) -> tuple[float, float]:
-    """The binary log-loss summed over the classes, per row: of the values as one-vs-all logits, and of the log-odds
+def _two_classes(values: Floats, labels: Ints) -> Detected:
+    """By the binary log-loss summed over the classes, per row: of the values as one-vs-all logits, and of the log-odds
     that softmax gives."""
     known = labels != NONE
-    rows = np.clip(values[known] if known.any() else values, -1e4, 1e4).astype(np.float64)
-    own = np.arange(values.shape[1]) == (labels[known] if known.any() else labels)[:, None]
+    rows = np.clip(values[known], -1e4, 1e4).astype(np.float64)
+    own = np.arange(values.shape[1]) == labels[known][:, None]
 
     def loss(log_odds: Floats) -> float:
         clipped = np.clip(log_odds, -30, 30)  # one saturated row must not decide
-        return float((NUMPY.softplus(clipped) - own * clipped).sum(axis=1).mean())
+        return float((NUMPY.softplus(clipped) - own * clipped).sum() / max(len(rows), 1))
 
-    return loss(rows), loss(SOFTMAX.log_odds(rows, NUMPY))
+    ova, softmax = loss(rows), loss(SOFTMAX.log_odds(rows, NUMPY))
+    kind = SLOVA if ova < softmax else SOFTMAX
+    return Detected(kind, f"{kind.kind} logits (log-loss {ova:.3g} per row as one-vs-all, {softmax:.3g} as softmax)")

@@ -55,7 +55,7 @@ def find_head(head: str | Head) -> Head:
     if isinstance(head, Head):
         return head
     if not isinstance(head, str) or head not in HEADS:
-        raise ValueError(f"head must be a Head or one of {', '.join(HEADS)}, got {head!r}")
+        raise ValueError(f"head must be a Head or one of auto, {', '.join(HEADS)}, got {head!r}")
     return HEADS[head]
 
 
