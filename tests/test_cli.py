@@ -58,11 +58,11 @@ def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
     expected, found = Scorer.fit(*sample(3000, 0)), Scorer.load(files / "model.slova")
     logits, _ = sample(50, 5)
     np.testing.assert_array_equal(found(logits).log_probs, expected(logits).log_probs)
-    assert found.none_is_calibrated
+    assert found.none == "calibrated"
     assert found.threshold(coverage=0.5) == expected.threshold(coverage=0.5)
 
 
-@pytest.mark.parametrize("name", ["exponential", "temperature", "isotonic", "beta", "histogram", "none"])
+@pytest.mark.parametrize("name", ["posterior", "exponential", "temperature", "isotonic", "beta", "histogram", "none"])
 @pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
 def test_every_calibration_fits_every_head(files, tmp_path, name, head):
     said = slova_cli(
@@ -75,7 +75,7 @@ def test_every_calibration_fits_every_head(files, tmp_path, name, head):
 
 def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
     logits, labels = sample(200_000, 77)
-    report = json.loads(slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--pairs", "top", "--json"))
+    report = json.loads(slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json"))
     truth = metrics.ece(np.exp(Scorer.load(tmp_path / "m.slova")(logits).log_probs), labels)
     assert report["ece_after"] == pytest.approx(truth, abs=0.02)
     assert report["ece_after"] < report["ece_before"] / 2
@@ -93,7 +93,8 @@ def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path):
 @pytest.mark.parametrize("options", [(), ("--pairs", "top"), ("--at-most-one",)])
 def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options):
     def fitted(*more):
-        said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json", *options, *more)
+        command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json", "--calibration", "exponential")
+        said = slova_cli(*command, *options, *more)
         return json.loads(said), Scorer.load(tmp_path / "m.slova")
 
     (report, scorer), (streamed_report, streamed) = fitted(), fitted("--stream", "--batch-size", "700")
@@ -101,7 +102,9 @@ def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options):
     for ours, theirs in zip(streamed.predict(logits), scorer.predict(logits), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=0.01)
     assert streamed_report["none_rows"] == report["none_rows"] > 0
-    assert streamed_report["ece_before"] == pytest.approx(report["ece_before"], abs=1e-6)
+    for name in ("ece_before", "nll_before"):
+        assert streamed_report[name] == pytest.approx(report[name], abs=1e-6)
+    assert streamed_report["nll_after"] == pytest.approx(report["nll_after"], abs=0.02)
     assert streamed_report["ece_after"] == pytest.approx(report["ece_after"], abs=0.01)
     assert streamed.threshold(coverage=0.7) == pytest.approx(scorer.threshold(coverage=0.7), abs=0.01)
 
@@ -113,12 +116,19 @@ def test_a_streamed_fit_does_not_depend_on_the_batch_size(files, tmp_path):
     assert one["ece_after"] == pytest.approx(other["ece_after"], abs=1e-6)
 
 
-def test_the_summary_has_terms_gap_and_calibration(files, tmp_path):
-    said = slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova")
-    assert "slova head, exponential calibration of " in said
-    assert "3,000 rows" in said
-    assert "above the best possible" in said
-    assert "cross-fitted in 5 folds" in said
+def test_the_summary_has_what_was_found_and_errors_before_and_after(files, tmp_path):
+    command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova")
+    first, *said = slova_cli(*command).splitlines()
+    assert first.endswith("m.slova: slova head, posterior calibration, 4 classes")
+    report = Scorer.load(tmp_path / "m.slova").report
+    assert said[0] == f"head: {report.found}"
+    assert said[1].startswith("fitted on 3,000 rows, ")
+    after = f"{report.ece_after:.4f} ± {report.error:.4f}"
+    assert said[2] == f"ECE before {report.ece_before:.4f}, after {after}, cross-fitted"
+    assert said[3] == f"NLL before {report.nll_before:.4f}, after {report.nll_after:.4f}, cross-fitted"
+    found = json.loads(slova_cli(*command, "--json"))
+    assert {name: found[name] for name in report.to_dict()} == report.to_dict()
+    assert "exponential calibration of " in slova_cli(*command, "--stream")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
@@ -127,9 +137,9 @@ def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
     slova_cli(
         "score", files / "test.npz", "--model", files / "model.slova", "-o", out, "--reject", "0.5", "--batch-size", 999
     )
-    expected = Scorer.load(files / "model.slova").predict(sample(3000, 1)[0], reject=0.5)._asdict()
+    expected = Scorer.load(files / "model.slova").predict(sample(3000, 1)[0], reject=0.5).to_dict()
     found = columns(out)
-    assert list(found) == ["label", "confidence", "none", "several"]
+    assert list(found) == ["label", "confidence", "none", "ambiguous"]
     for name, column in found.items():
         np.testing.assert_array_equal(column.astype(expected[name].dtype), expected[name])
     assert (found["label"] == slova.heads.NONE).any()
@@ -138,7 +148,7 @@ def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
 def test_without_an_output_csv_goes_to_stdout_and_the_log_to_stderr(files):
     result = CliRunner().invoke(main, ["score", str(files / "ood.npy"), "--model", str(files / "model.slova")])
     rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["label", "confidence", "none", "several"]
+    assert rows[0] == ["label", "confidence", "none", "ambiguous"]
     assert len(rows) == 501
     assert result.stderr == "500 rows, 0 of them rejected (confidence below 0)\n"
 

@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from slova import metrics
+from slova.calibration import TemperatureScaling
 from slova.cli import main
-from slova.heads import SLOVA
+from slova.heads import SLOVA, log_softmax
 from slova.scorer import Scorer
 
 CLASSES = 4
@@ -52,7 +53,7 @@ def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
     exact = {
         "accuracy": metrics.accuracy(probs, labels),
         "nll": metrics.nll(log_probs, labels, log_none=log_none),
-        "brier": metrics.brier(probs, labels),
+        "brier": metrics.brier(np.exp(np.column_stack([log_probs, log_none])), np.where(labels < 0, CLASSES, labels)),
         "ece": metrics.ece(probs, labels),
         "ece_mass": metrics.ece(probs, labels, binning="mass"),
         "mmc": metrics.mmc(probs),
@@ -62,7 +63,7 @@ def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
         "fpr95": metrics.fpr95(inside, outside),
         "ood_mmc": outside.mean(),
     }
-    assert exact.keys() == found.keys() - {"rows", "ood_rows", "bounds"}
+    assert exact.keys() == found.keys() - {"head", "rows", "ood_rows", "bounds"}
     for name, value in exact.items():
         assert found[name] == pytest.approx(value, abs=found["bounds"].get(name, 0.0) + 1e-6), name
 
@@ -99,3 +100,69 @@ def test_the_table_shows_bounds(files):
 def test_an_infinite_number_is_null_in_json(files):
     found = json.loads(slova_cli("metrics", files / "test.npz", "--head", "softmax", "--json"))
     assert found["nll"] is None
+
+
+def kinds(rows: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Overconfident softmax logits, the same as log-probabilities and as probabilities, and labels."""
+    generator = np.random.default_rng(seed)
+    truth = generator.normal(0, 2, (rows, CLASSES))
+    chances = np.exp(log_softmax(truth)).cumsum(axis=1)
+    labels = (generator.random((rows, 1)) > chances[:, :-1]).sum(axis=1)
+    log_probs = log_softmax(2.5 * truth)
+    return {"softmax": 2.5 * truth + 3, "log": log_probs, "probabilities": np.exp(log_probs)}, labels
+
+
+@pytest.mark.parametrize("kind", ["softmax", "log", "probabilities"])
+@pytest.mark.parametrize("more", [(), ("--stream",)])
+def test_any_kind_of_logits_ends_well_calibrated(tmp_path, kind, more):
+    """Softmax logits taken for one-vs-all logits had an ECE of .5."""
+    for name, seed, rows in (("val", 0, 2000), ("test", 1, 4000)):
+        values, labels = kinds(rows, seed)
+        np.savez(tmp_path / f"{name}.npz", logits=values[kind], labels=labels)
+    fitted = json.loads(slova_cli("fit", tmp_path / "val.npz", "-o", tmp_path / "m.slova", *more, "--json"))
+    found = json.loads(slova_cli("metrics", tmp_path / "test.npz", "--model", tmp_path / "m.slova", "--json"))
+    assert fitted["head"] == found["head"] == ("probabilities" if kind == "probabilities" else "softmax")
+    temperature = TemperatureScaling.fit(kinds(2000, 0)[0]["log"], kinds(2000, 0)[1])
+    log_probs = temperature(kinds(4000, 1)[0]["log"])
+    assert found["ece"] < metrics.ece(np.exp(log_probs), labels) + 0.01
+    assert fitted["ece_before"] > 0.08 > fitted["ece_after"]
+    if not more:
+        assert found["nll"] < metrics.nll(log_probs, labels) + 0.01
+
+
+def test_a_head_that_is_recognised_is_named(tmp_path):
+    values, labels = kinds(500, 0)
+    np.savez(tmp_path / "test.npz", logits=values["probabilities"], labels=labels)
+    result = CliRunner().invoke(main, ["metrics", str(tmp_path / "test.npz"), "--json"])
+    assert json.loads(result.stdout)["head"] == "probabilities"
+    why = "the rows are probabilities that sum to one, by the first 500 rows"
+    assert result.stderr == f"slova: probabilities head: {why}\n"
+    given = CliRunner().invoke(main, ["metrics", str(tmp_path / "test.npz"), "--head", "probabilities"])
+    assert given.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["metrics", "score", "report"])
+def test_a_file_of_another_kind_than_that_of_the_fit_is_an_error(tmp_path, files, command):
+    values, labels = kinds(500, 0)
+    np.savez(tmp_path / "test.npz", logits=values["probabilities"], labels=labels)
+    output = () if command == "metrics" else ("-o", str(tmp_path / "out.csv"))
+    model = str(files / "model.slova")
+    result = CliRunner().invoke(main, [command, str(tmp_path / "test.npz"), "--model", model, *output])
+    assert result.exit_code == 2
+    assert "fitted to logits, got rows of probabilities that sum to one" in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+def test_one_column_is_a_binary_problem(tmp_path, shape):
+    generator = np.random.default_rng(0)
+    logits = generator.normal(0, 3, 1000)
+    labels = (generator.random(1000) < 1 / (1 + np.exp(-logits / 2))).astype(int)
+    np.savez(tmp_path / "val.npz", logits=logits.reshape(shape), labels=labels)
+    for more in ((), ("--stream",)):
+        command = ("fit", tmp_path / "val.npz", "-o", tmp_path / "m.slova", *more, "--json")
+        assert json.loads(slova_cli(*command))["head"] == "binary"
+        found = json.loads(slova_cli("metrics", tmp_path / "val.npz", "--model", tmp_path / "m.slova", "--json"))
+        assert found["ece"] < 0.05
+        answers = slova_cli("score", tmp_path / "val.npz", "--model", tmp_path / "m.slova")
+        assert len(answers.splitlines()) == 1001

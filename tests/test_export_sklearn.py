@@ -21,7 +21,7 @@ from slova.sklearn.models import Constant
 pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
 
 TABLE, PLACES = load_iris(return_X_y=True)
-TABLE = TABLE.astype(np.float32)
+TABLE = TABLE.astype(np.float32).astype(np.float64)  # models compute in the type of X
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[PLACES]
 TWO = PLACES > 0
 
@@ -33,7 +33,7 @@ def fitted(estimator, rows=slice(None), names=SPECIES, **options) -> SlovaClassi
 
 def run(path) -> dict[str, np.ndarray]:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return dict(zip(OUTPUTS, session.run(None, {"X": TABLE}), strict=True))
+    return dict(zip(OUTPUTS, session.run(None, {"X": TABLE.astype(np.float32)}), strict=True))
 
 
 def assert_like_predict(found: dict[str, np.ndarray], model: SlovaClassifier) -> None:
@@ -83,7 +83,7 @@ def test_the_constant_member_of_a_class_without_rows_is_exported_too(estimator, 
 def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
     model = fitted(LOGISTIC)
     model.export(tmp_path / "model.pt2")
-    found = torch.export.load(tmp_path / "model.pt2").module()(torch.as_tensor(TABLE))
+    found = torch.export.load(tmp_path / "model.pt2").module()(torch.as_tensor(TABLE, dtype=torch.float32))
     assert_like_predict({name: value.numpy() for name, value in zip(OUTPUTS, found, strict=True)}, model)
     with pytest.raises(ExportError, match="only linear members can be a torch program"):
         fitted(GaussianNB()).export(tmp_path / "other.pt2", TABLE)

@@ -17,7 +17,7 @@ from slova.thresholds import selection_of as make_selection
 if TYPE_CHECKING:
     from slova.metrics import Selection
 
-__all__ = ["Conformity", "Evaluation", "FitReport", "Metric", "evaluate", "selection_of"]
+__all__ = ["Conformity", "Evaluation", "FitReport", "Metric", "ece_of", "evaluate", "selection_of"]
 
 BINS, RESAMPLES = 15, 200
 MOST = 20_000  # rows whose probability of the true outcome is kept
@@ -152,13 +152,22 @@ def _mean(values: Floats, counts: Floats) -> Metric:
 
 
 def _ece(confidence: Floats, hits: Flags, counts: Floats, seed: int) -> tuple[Metric, float]:
-    """The equal-width ECE, its error by drawing the hits of each bin again, and that of a calibrated model."""
+    """The equal-width ECE, and that of a calibrated model."""
     index = binning.bin_index(confidence, BINS, "width")
     spread = confidence * (1 - confidence)
     sums = [binning.sums(index, counts * part, BINS) for part in (np.ones(len(hits)), hits, confidence, spread)]
     rows, right, total, variance = sums
+    return _ece_of(rows, right, total, seed), float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / rows.sum())
+
+
+def ece_of(bins: binning.BinCounts, seed: int = 0) -> Metric:
+    """The ECE of bins that were counted before."""
+    return _ece_of(bins.count, bins.hits, bins.total, seed)
+
+
+def _ece_of(rows: Floats, right: Floats, total: Floats, seed: int) -> Metric:
+    """The ECE; its error by drawing the hits of each bin again."""
     deviation = np.sqrt(np.maximum(right * (1 - right / np.maximum(rows, 1e-300)), 1e-12))
-    draws = np.abs(np.random.default_rng(seed).normal(right - total, deviation, (RESAMPLES, BINS)))
-    perfect = np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / rows.sum()
-    ece = np.abs(right - total).sum() / rows.sum()
-    return Metric(float(ece), float((draws.sum(axis=1) / rows.sum()).std())), float(perfect)
+    draws = np.abs(np.random.default_rng(seed).normal(right - total, deviation, (RESAMPLES, *np.shape(rows))))
+    errors = draws.sum(axis=1) / rows.sum()
+    return Metric(float(np.abs(right - total).sum() / rows.sum()), float(errors.std()))

@@ -31,11 +31,11 @@ def batch_of(columns, **more):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_of_logits_gets_the_answers_of_the_scorer(layout):
     found = score_batch(batch_of(LAYOUTS[layout]), SCORER, reject=0.4)
-    assert found.schema.names == ["name", "label", "confidence", "none", "several"]
+    assert found.schema.names == ["name", "label", "confidence", "none", "ambiguous"]
     assert found.column("name").to_pylist()[:2] == ["row 0", "row 1"]
     wanted = SCORER.predict(LOGITS.astype(np.float64) if layout == "float64" else LOGITS, reject=0.4)
     assert (wanted.label == -1).any()
-    for name, column in wanted._asdict().items():
+    for name, column in wanted.to_dict().items():
         np.testing.assert_array_equal(found.column(name).to_numpy(), column)
 
 
@@ -71,7 +71,7 @@ def test_columns_of_any_other_type_stay_as_they_are():
 
 def test_answers_replace_columns_of_their_names():
     found = score_batch(batch_of({"logits": LISTS}, label=np.full(50, 7), confidence=np.full(50, 7.0)), SCORER)
-    assert found.schema.names == ["name", "label", "confidence", "none", "several"]
+    assert found.schema.names == ["name", "label", "confidence", "none", "ambiguous"]
     assert max(found.column("confidence").to_pylist()) <= 1
 
 
@@ -80,7 +80,7 @@ def test_no_rows_are_scored_to_no_rows_of_the_same_columns(layout):
     batch = batch_of(LAYOUTS[layout])
     assert score_batch(batch.slice(0, 0), SCORER).schema == score_batch(batch, SCORER).schema
     empty = pa.Table.from_batches([batch]).slice(0, 0)
-    assert score_table(pa.Table.from_batches([], empty.schema), SCORER).schema.names[-1] == "several"
+    assert score_table(pa.Table.from_batches([], empty.schema), SCORER).schema.names[-1] == "ambiguous"
 
 
 def with_a(value):

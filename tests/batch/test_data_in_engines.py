@@ -11,7 +11,7 @@ from slova.batch.engines import EngineError, open_engine
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-ANSWERS = ["label", "confidence", "none", "several"]
+ANSWERS = ["label", "confidence", "none", "ambiguous"]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def assert_by_id(found, rows, scorer: Scorer, reject: float = 0.0) -> None:
     order, wanted = np.argsort(found["id"].to_numpy()), np.argsort(rows.ids)
     np.testing.assert_array_equal(found["id"].to_numpy()[order], rows.ids[wanted])
     assert found["name"].to_pylist()[0] == f"row {found['id'][0]}"
-    for name, column in scorer.predict(rows.logits, reject=reject)._asdict().items():
+    for name, column in scorer.predict(rows.logits, reject=reject).to_dict().items():
         np.testing.assert_array_equal(found[name].to_numpy()[order], column[wanted])
 
 

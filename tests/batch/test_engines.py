@@ -27,10 +27,10 @@ ROWS = 6000
 def assert_scored(folder: Path, rows, scorer: Scorer, reject: float) -> None:
     """The answers of one call, with the other columns beside them, in the order of the input."""
     found = pq.read_table(folder)
-    assert found.column_names == ["id", "name", "label", "confidence", "none", "several"]
+    assert found.column_names == ["id", "name", "label", "confidence", "none", "ambiguous"]
     np.testing.assert_array_equal(found["id"].to_numpy(), rows.ids)
     assert found["name"].to_pylist()[:3] == [f"row {i}" for i in rows.ids[:3]]
-    for name, column in scorer.predict(rows.logits, reject=reject)._asdict().items():
+    for name, column in scorer.predict(rows.logits, reject=reject).to_dict().items():
         np.testing.assert_array_equal(found[name].to_numpy(), column)
 
 

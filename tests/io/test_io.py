@@ -114,7 +114,7 @@ def test_other_columns_an_index_and_blank_lines_are_left_alone(tmp_path):
     assert Table(tmp_path / "table.parquet").arrays()[0].tolist() == [[1.5, -2.0], [0.001, 4.0]]
 
 
-@pytest.mark.parametrize("names", ["cat,dog,label", "age,label", "label,confidence,none,several"])
+@pytest.mark.parametrize("names", ["cat,dog,label", "age,label", "label,confidence,none,ambiguous"])
 def test_only_columns_named_logit_are_logits(tmp_path, names):
     """Other numeric columns are not, such as an age, or the columns of predictions."""
     table = np.ones((3, names.count(",") + 1))

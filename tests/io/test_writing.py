@@ -43,7 +43,7 @@ def test_a_failure_leaves_what_was_there_before_and_nothing_else(tmp_path, suffi
     path = tmp_path / f"out.{suffix}"
     path.write_text("before")
     with pytest.raises(ZeroDivisionError), open_output(path) as write:
-        write(COLUMNS | {"several": 1 / len(write.__doc__ or "")})
+        write(COLUMNS | {"ambiguous": 1 / len(write.__doc__ or "")})
     assert path.read_text() == "before"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 

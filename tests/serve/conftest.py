@@ -74,7 +74,7 @@ def linear(reject: float, rows, kind: int):
         helper.make_node("GreaterOrEqual", ["confidence", "reject"], ["sure"]),
         helper.make_node("Where", ["sure", "best", "nobody"], ["label"]),
         helper.make_node("Mul", ["confidence", "zero"], ["none"]),
-        helper.make_node("Mul", ["confidence", "zero"], ["several"]),
+        helper.make_node("Mul", ["confidence", "zero"], ["ambiguous"]),
     ]
     constants = {
         "weights": WEIGHTS,
@@ -83,7 +83,7 @@ def linear(reject: float, rows, kind: int):
         "nobody": np.int64(-1),
         "zero": np.float32(0),
     }
-    number = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [rows]) for n in ("confidence", "none", "several")]
+    number = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [rows]) for n in ("confidence", "none", "ambiguous")]
     return helper.make_graph(
         nodes,
         "linear",

@@ -44,7 +44,7 @@ def test_an_exported_classifier_answers_as_it_did_before(serving, tmp_path):
         status, found = client.predict({"inputs": images[:100].tolist()})
         assert status == 200
         assert [row["label"] for row in found] == list(expected.label)
-        for name in ("confidence", "none", "several"):
+        for name in ("confidence", "none", "ambiguous"):
             np.testing.assert_allclose([row[name] for row in found], getattr(expected, name), atol=1e-5)
         assert client.metrics()["slova_confidence_drift"] < client.metrics()["slova_confidence_drift_chance"]
     assert None in list(expected.label)
@@ -61,7 +61,7 @@ def test_a_scorer_answers_the_same_from_its_own_file_and_as_a_graph(serving, tmp
         with serving(load_model(tmp_path / name, reject=0.8)) as client:
             found = client.predict({"inputs": logits.tolist()})[1]
         assert [row["label"] for row in found] == [None if one < 0 else one for one in expected.label.tolist()]
-        for part in ("confidence", "none", "several"):
+        for part in ("confidence", "none", "ambiguous"):
             np.testing.assert_allclose([row[part] for row in found], getattr(expected, part), atol=1e-5)
 
 

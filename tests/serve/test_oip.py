@@ -9,7 +9,7 @@ from slova.serve import Limits, Model, Tensor
 from slova.serve.load import scorer_model
 
 triton = pytest.importorskip("tritonclient.http", reason="tritonclient is not installed")
-OUTPUTS = ("label", "confidence", "none", "several", "log_probs")
+OUTPUTS = ("label", "confidence", "none", "ambiguous", "log_probs")
 INFER = "/v2/models/map/infer"
 
 
@@ -30,7 +30,7 @@ def tensor(values, name="logits", datatype="FP32", binary=True):
 
 
 def expected(scorer, logits, reject=0.0):
-    return {**scorer.predict(logits, reject=reject)._asdict(), "log_probs": scorer(logits).log_probs}
+    return {**scorer.predict(logits, reject=reject).to_dict(), "log_probs": scorer(logits).log_probs}
 
 
 def test_the_server_and_the_model_have_metadata(theirs, client):

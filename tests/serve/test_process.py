@@ -158,7 +158,7 @@ def test_other_onnx_models_are_rejected(tmp_path, graph):
         model.metadata_props.add(key=f"slova.{key}", value=value)
     onnx.save(model, tmp_path / "half.onnx")
     assert error(tmp_path / "half.onnx").endswith(
-        "has the outputs label, confidence; expected label, confidence, none, several, log_probs"
+        "has the outputs label, confidence; expected label, confidence, none, ambiguous, log_probs"
     )
     sentence = error(graph("fixed.onnx", rows=5))
     assert sentence.endswith("takes features of shape [5, 4]; its first axis must be dynamic")

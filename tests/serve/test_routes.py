@@ -12,7 +12,7 @@ def test_answers_are_those_of_predict(client, scorer, logits):
     assert status == 200
     expected = scorer.predict(logits[:60], reject=0.7)
     assert [row["label"] for row in found] == [None if label < 0 else label for label in expected.label.tolist()]
-    for name in ("confidence", "none", "several"):
+    for name in ("confidence", "none", "ambiguous"):
         np.testing.assert_allclose([row[name] for row in found], getattr(expected, name), atol=1e-5)
 
 

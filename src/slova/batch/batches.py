@@ -42,7 +42,7 @@ UNKNOWN = Location("the batch", 0)
 def score_batch(batch: Any, scorer: Scorer, *, reject: float = 0.0, location: Location = UNKNOWN) -> Any:
     """The batch with the columns of a `Prediction` in place of its logits. Other columns are kept, unless they have
     the same names."""
-    block = read_batch(batch, classes=scorer.classes, location=location)
+    block = read_batch(batch, classes=scorer.head.columns or scorer.classes, location=location)
     answers = scorer.predict(block.logits, reject=reject)
     dropped = {*COLUMNS, *columns_of(batch.schema, ("logits",), location.name)}
     kept = [name for name in batch.schema.names if name not in dropped]

@@ -12,62 +12,77 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from slova._backend import Array
+from slova._detect import Detected, detect_head
 from slova.batch.map_reduce import Rows
-from slova.batch.metric_states import Answers, FieldwiseSum, calibration
+from slova.batch.metric_states import BINS, Answers, FieldwiseSum
 from slova.calibration import ExponentialCalibration, PairHistogram, SmallValidationWarning
-from slova.heads import HEADS, NONE
+from slova.evaluation import FitReport, ece_of
+from slova.heads import HEADS, NONE, Head
 from slova.io import Block
-from slova.metrics import Ece, Selection
+from slova.metrics import Ece, Nll, Selection
 from slova.scorer import Scorer
 
-__all__ = ["FOLDS", "FitResult", "Plan", "fit_and_evaluate", "fit_scorer"]
+__all__ = ["Plan", "fit_and_evaluate", "fit_scorer", "recognise", "uncalibrated_scorer"]
 
 FOLDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The options of a fit: the head, and the exponential calibrator or none."""
+    """The options of a fit: the head, by default recognised on the first rows, and the calibrator."""
 
-    head: str = "slova"
+    head: str = "auto"
     calibration: Literal["exponential", "none"] = "exponential"
     pairs: Literal["all", "top"] = "all"
     at_most_one: bool = False
 
 
-class FitResult(NamedTuple):
-    """A scorer, the number of its rows, and its ECE before calibration and after it, the latter cross-fitted."""
-
-    scorer: Scorer
-    rows: int
-    none_rows: int
-    before: float
-    after: float | None
-
-
 def fit_scorer(rows: Rows, plan: Plan) -> Scorer:
     """Fit the scorer without cross-fitting."""
-    uncalibrated = Scorer(classes=rows.classes, head=HEADS[plan.head])
+    uncalibrated = uncalibrated_scorer(recognise(rows, plan.head).head, rows)
     scorer = _scorer(uncalibrated, rows.fold(partial(_histograms, uncalibrated, plan)), plan)
     return replace(scorer, validation=rows.fold(partial(_validation, scorer)))
 
 
-def fit_and_evaluate(rows: Rows, plan: Plan) -> FitResult:
-    """Fit the scorer and evaluate it by cross-fitting."""
-    uncalibrated = Scorer(classes=rows.classes, head=HEADS[plan.head])
+def fit_and_evaluate(rows: Rows, plan: Plan) -> Scorer:
+    """Fit the scorer and evaluate it by cross-fitting; with too few rows, on the rows of the fit."""
+    recognised = recognise(rows, plan.head)
+    uncalibrated = uncalibrated_scorer(recognised.head, rows)
     folds = rows.fold(partial(_folds, uncalibrated, plan)).known
     whole = reduce(add, folds)
     scorer = _scorer(uncalibrated, whole, plan)
     cross_fitted = _cross_fitted_scorers(uncalibrated, folds, plan)
-    found = rows.fold(partial(_evaluate_block, uncalibrated, scorer, cross_fitted or [uncalibrated] * FOLDS))
-    after = found.after.value if cross_fitted else None
-    nones = int(whole.none.hits.sum())
-    return FitResult(replace(scorer, validation=found.validation), whole.rows, nones, found.before.value, after)
+    found = rows.fold(partial(_evaluate_block, uncalibrated, scorer, cross_fitted or [scorer] * FOLDS))
+    after = ece_of(found.after.ece)
+    report = FitReport(
+        rows=whole.rows,
+        none_rows=int(whole.none.hits.sum()),
+        found=recognised.why,
+        ece_before=found.before.ece.value,
+        ece_after=after.value,
+        error=after.error,
+        nll_before=found.before.nll.value,
+        nll_after=found.after.nll.value,
+    )
+    return replace(scorer, validation=found.validation, report=report)
+
+
+def recognise(rows: Rows, head: str | None) -> Detected:
+    """A head by its name; by default ("auto", None) it is recognised on the first rows."""
+    if head not in (None, "auto"):
+        return Detected(HEADS[head], "as given")
+    block = rows.first()
+    found = detect_head(block.logits, block.labels)
+    return Detected(found.head, f"{found.why}, by the first {len(block.labels):,} rows")
+
+
+def uncalibrated_scorer(head: Head, rows: Rows) -> Scorer:
+    return Scorer(classes=2 if head.columns else rows.classes, head=head)
 
 
 @dataclass(frozen=True)
@@ -94,11 +109,23 @@ class _Folds:
 
 
 @dataclass(frozen=True)
-class _Evaluation(FieldwiseSum):
-    """ECE of the head, cross-fitted ECE of the calibrator, and the confidences of the validation set."""
+class _Errors(FieldwiseSum):
+    ece: Ece
+    nll: Nll
 
-    before: Ece
-    after: Ece
+    @classmethod
+    def of(cls, scorer: Scorer, logits: Array, labels: Array) -> _Errors:
+        log_probs, log_none = scorer(logits)
+        ece = Ece.binned(*Answers.of(scorer, logits, labels), BINS, "width")
+        return cls(ece, Nll.of(log_probs, labels, log_none=log_none))
+
+
+@dataclass(frozen=True)
+class _Evaluation(FieldwiseSum):
+    """The errors of the head, the cross-fitted ones of the calibrator, and the confidences of the validation set."""
+
+    before: _Errors
+    after: _Errors
     validation: Selection
 
 
@@ -155,8 +182,8 @@ def _evaluate_block(
     uncalibrated: Scorer, scorer: Scorer, cross_fitted: list[Scorer], block: Block, first: int
 ) -> _Evaluation:
     fold = _fold_numbers(first, len(block.labels))
-    parts = (calibration(cross_fitted[i], block.logits[fold == i], block.labels[fold == i]) for i in np.unique(fold))
-    before = calibration(uncalibrated, block.logits, block.labels)
+    parts = (_Errors.of(cross_fitted[i], block.logits[fold == i], block.labels[fold == i]) for i in np.unique(fold))
+    before = _Errors.of(uncalibrated, block.logits, block.labels)
     return _Evaluation(before, reduce(add, parts), _validation(scorer, block, first))
 
 

@@ -23,7 +23,7 @@ from slova.batch.batches import score_batch
 from slova.batch.commit import check_folder, commit_folder, write_part
 from slova.batch.engines import EngineError, Run, open_engine, results
 from slova.batch.fitting import Plan, fit_scorer
-from slova.batch.map_reduce import PartitionedRows, Rows, check_classes
+from slova.batch.map_reduce import PartitionedRows, Rows, check_scorer
 from slova.batch.metric_states import Values, compute_metrics
 from slova.batch.partitions import ParquetFiles, Partition, Source
 from slova.heads import NONE
@@ -59,7 +59,7 @@ def score(
     check_folder(output, overwrite=overwrite, inputs=table.files)
     items = list(enumerate(table.partitions))
     with commit_folder(output, len(items), overwrite=overwrite) as staging, _open(engine) as run:
-        check_classes(PartitionedRows(table.partitions, table.classes, run), scorer)
+        check_scorer(PartitionedRows(table.partitions, table.classes, run), scorer)
         task = _Task(replace(scorer, validation=None), reject, label_names, staging.absolute())
         counts = list(results(run, task, items))
         rows, rejected = sum(count[0] for count in counts), sum(count[1] for count in counts)

@@ -6,32 +6,38 @@ divided into blocks, except for the rounding of sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from slova._detect import check_kind
 from slova.batch.batches import MapBlock, pack, unpack
 from slova.batch.engines import EngineError, Run, results
 from slova.io import Block
 from slova.scorer import Scorer
 
-__all__ = ["PartitionedRows", "Rows", "check_classes"]
+__all__ = ["PartitionedRows", "Rows", "check_scorer", "first_rows"]
 
 TASKS = 256  # bounds the number of states that one process has to merge
+FIRST = 10_000  # rows by which a kind of logits is recognised
 
 State = TypeVar("State")
 
 
 class Rows(Protocol):
-    """Data that can be fitted and evaluated."""
+    """Data that can be fitted and evaluated; `classes` is the number of logits per row."""
 
     @property
     def classes(self) -> int: ...
 
     def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State: ...
+
+    def first(self, *, labelled: bool = True) -> Block: ...  # some thousand rows, by which their kind is recognised
 
 
 class Readable(Protocol):
@@ -54,10 +60,29 @@ class PartitionedRows:
         whole: State = reduce(add, map(unpack, states))
         return whole
 
+    def first(self, *, labelled: bool = True) -> Block:
+        return first_rows(
+            block for each in self.partitions for _, block in each.blocks(self.classes, labelled=labelled)
+        )
 
-def check_classes(rows: Rows, scorer: Scorer) -> None:
-    if rows.classes != scorer.classes:
-        raise EngineError(f"the rows have {rows.classes} logits each, but the scorer has {scorer.classes} classes")
+
+def first_rows(blocks: Iterable[Block]) -> Block:
+    """The first blocks together, until they have enough rows."""
+    found: list[Block] = []
+    for block in blocks:
+        found.append(block)
+        if sum(len(each.logits) for each in found) >= FIRST:
+            break
+    labels = None if found[0].labels is None else np.concatenate([block.labels for block in found])
+    return Block(np.concatenate([block.logits for block in found]), labels, found[-1].done)
+
+
+def check_scorer(rows: Rows, scorer: Scorer) -> None:
+    """The rows must be of the kind that the scorer was fitted to."""
+    expected = scorer.head.columns or scorer.classes
+    if rows.classes != expected:
+        raise EngineError(f"the rows have {rows.classes} logits each, but the scorer takes {expected}")
+    check_kind(scorer.head, rows.first(labelled=False).logits)
 
 
 def _groups(partitions: Sequence[Any]) -> list[Sequence[Any]]:

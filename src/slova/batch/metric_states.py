@@ -10,7 +10,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova._validation import Flags, Floats
-from slova.batch.map_reduce import Rows, check_classes
+from slova.batch.map_reduce import Rows, check_scorer
 from slova.heads import NONE
 from slova.io import Block
 from slova.metrics import Accuracy, Brier, Detection, Ece, Estimate, Mmc, Nll, Selection
@@ -23,7 +23,6 @@ __all__ = [
     "LabelledMetrics",
     "OodMetrics",
     "Values",
-    "calibration",
     "compute_metrics",
 ]
 
@@ -36,18 +35,18 @@ Values = dict[str, float | Estimate]
 def compute_metrics(rows: Rows, scorer: Scorer, ood: Rows | None = None) -> Values:
     """All metrics of labelled rows. NONE rows and the rows of `ood`, which need no labels, are the OOD rows of AUROC,
     AUPR and FPR95."""
-    check_classes(rows, scorer)
+    check_scorer(rows, scorer)
     known = rows.fold(partial(_block_metrics, scorer))
     others = known.ood
     if ood is not None:
-        check_classes(ood, scorer)
+        check_scorer(ood, scorer)
         others += ood.fold(partial(_ood_metrics, scorer), labelled=False)
     counts: Values = {"rows": known.labelled.mmc.count, "ood_rows": others.mmc.count}
     return counts | known.labelled.values() | others.values()
 
 
 class Answers(NamedTuple):
-    """The confidence of each row (N,), and whether its label is correct; for a NONE row it never is."""
+    """The confidence of each row (N,), and whether its top class is correct; for a NONE row it never is."""
 
     confidence: Floats
     hits: Flags
@@ -55,11 +54,7 @@ class Answers(NamedTuple):
     @classmethod
     def of(cls, scorer: Scorer, logits: Array, labels: Array = NONE) -> Answers:
         prediction = scorer.predict(logits)
-        return cls(np.asarray(prediction.confidence, np.float64), np.asarray(prediction.label == labels))
-
-
-def calibration(scorer: Scorer, logits: Array, labels: Array) -> Ece:
-    return Ece.binned(*Answers.of(scorer, logits, labels), BINS, "width")
+        return cls(np.asarray(prediction.confidence, np.float64), np.asarray(prediction.top == labels))
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,8 @@ class FieldwiseSum:
 
 @dataclass(frozen=True)
 class LabelledMetrics(FieldwiseSum):
-    """The states of labelled rows."""
+    """The states of labelled rows: NLL and Brier of the distribution over the K classes and NONE, the others of the
+    top class."""
 
     accuracy: Accuracy
     nll: Nll
@@ -84,10 +80,11 @@ class LabelledMetrics(FieldwiseSum):
     @classmethod
     def of(cls, scorer: Scorer, block: Block, answers: Answers) -> LabelledMetrics:
         log_probs, log_none = scorer(block.logits)
+        outcomes = np.exp(np.column_stack([log_probs, log_none]))
         return cls(
             Accuracy(float(answers.hits.sum()), len(answers.hits), 0.0),
             Nll.of(log_probs, block.labels, log_none=log_none),
-            Brier.of(np.exp(log_probs), block.labels),
+            Brier.of(outcomes, np.where(block.labels == NONE, outcomes.shape[1] - 1, block.labels)),
             Ece.binned(*answers, BINS, "width"),
             Mmc(float(answers.confidence.sum()), len(answers.hits)),
             Selection.histogram(*answers),

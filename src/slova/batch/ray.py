@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 from slova.batch.batches import MapBlock, fold_batches, read_batch, score_table, unpack
 from slova.batch.engines import EngineError, Run, require, unwrap
 from slova.batch.local import cores
+from slova.batch.map_reduce import FIRST
+from slova.io import Block
 from slova.io.parquet import pyarrow
 from slova.scorer import Scorer
 
@@ -58,6 +60,10 @@ class DatasetRows:
         found = (unwrap(pickle.loads(row["outcome"])) for row in states.iter_rows())
         whole: State = reduce(add, map(unpack, found))
         return whole
+
+    def first(self, *, labelled: bool = True) -> Block:
+        batches = self.dataset.take_batch(FIRST, batch_format="pyarrow").combine_chunks().to_batches()
+        return read_batch(batches[0], classes=self.classes, labelled=labelled)
 
 
 def _scored(table: Any, *, scorer: Scorer, reject: float) -> Any:

@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 from slova.batch.batches import MapBlock, fold_batches, read_batch, score_batch, score_table, unpack
 from slova.batch.engines import EngineError, Run, require, unwrap
 from slova.batch.local import cores
+from slova.batch.map_reduce import FIRST
+from slova.io import Block
 from slova.io.parquet import pyarrow
 from slova.scorer import Scorer
 
@@ -73,6 +75,11 @@ class FrameRows:
             states = self.frame.mapInArrow(function, "outcome binary").collect()
         whole: State = reduce(add, (unpack(unwrap(pickle.loads(row.outcome))) for row in states))
         return whole
+
+    def first(self, *, labelled: bool = True) -> Block:
+        with _no_pandas_warning():
+            batches = self.frame.limit(FIRST).toArrow().combine_chunks().to_batches()
+        return read_batch(batches[0], classes=self.classes, labelled=labelled)
 
 
 def _scored(batches: Iterable[Any], *, scorer: Scorer, reject: float) -> Iterator[Any]:

@@ -9,12 +9,10 @@ import click
 from slova.batch.metric_states import BINS, Values, compute_metrics
 from slova.cli.files import scorer_or_none
 from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, workers
-from slova.cli.stream import open_rows
+from slova.cli.stream import open_rows, scorer_for
 from slova.cli.terminal import aligned, print_json
-from slova.heads import HEADS
 from slova.io import Table
 from slova.metrics import Estimate
-from slova.scorer import Scorer
 
 __all__ = ["metrics"]
 
@@ -63,15 +61,15 @@ def metrics(
     tables = [Table(logits, labels, size)]
     tables += [] if ood is None else [Table(ood, size=size)]
     with open_rows(tables, engine, workers) as (rows, *others):
-        scorer = known or Scorer(classes=rows.classes, head=HEADS[head or "slova"])
-        _report(compute_metrics(rows, scorer, *others), as_json)
+        scorer = scorer_for(rows, known, head)
+        _report(compute_metrics(rows, scorer, *others), scorer.head.name, as_json)
 
 
-def _report(values: Values, as_json: bool) -> None:
+def _report(values: Values, head: str, as_json: bool) -> None:
     if as_json:
         plain = {name: value.value if isinstance(value, Estimate) else value for name, value in values.items()}
         bounds = {name: value.bound for name, value in values.items() if isinstance(value, Estimate)}
-        print_json({**plain, "bounds": bounds})
+        print_json({"head": head, **plain, "bounds": bounds})
         return
     click.echo(
         aligned([[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"])

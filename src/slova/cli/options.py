@@ -28,7 +28,7 @@ Command = Callable[..., Any]
 
 FILE = click.Path(path_type=Path, readable=False)  # the reader of a file reports what is wrong with it
 SHARE = click.FloatRange(0.0, 1.0)
-HEAD = click.Choice(list(HEADS))
+HEAD = click.Choice(["auto", *HEADS])
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout; an infinite number is null.")
 labels_file = click.option(
     "--labels", type=FILE, help="The file of the labels, if not in the same file (always for npy)."
@@ -53,7 +53,7 @@ workers = click.option(
 def head_or_model(command: Command) -> Command:
     """--model, or --head for logits without a model."""
     model = click.option("--model", type=FILE, help="A file that `slova fit` wrote; without it nothing is calibrated.")
-    head = click.option("--head", type=HEAD, help="How logits become probabilities, if there is no --model.  [slova]")
+    head = click.option("--head", type=HEAD, help="How logits are read, if there is no --model.  [auto]")
     return model(head(command))
 
 

@@ -13,8 +13,8 @@ import click
 from slova.artifact import atomic_path
 from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file
+from slova.cli.stream import Streamed, scorer_for
 from slova.cli.terminal import tracked
-from slova.heads import HEADS
 from slova.io import Table
 from slova.scorer import Scorer
 
@@ -52,7 +52,7 @@ def report(
     start = time.monotonic()
     known = scorer_or_none(model, head)
     table = Table(logits, labels, size)
-    scorer = known or Scorer(classes=table.classes(), head=HEADS[head or "slova"])
+    scorer = scorer_for(Streamed(table), known, head)
     others = _by_name([Table(path, size=size) for path in ood])
     found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
     html = render(model_page(logits.name, _lede(int(found[0].ece.count.sum()), scorer, model), found))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from slova._detect import check_kind
 from slova._scorer_file import Saved, file_labels
 from slova.batch.commit import check_folder
 from slova.batch.engines import open_engine
@@ -49,7 +50,7 @@ def score(
     as_json: bool,
     **thresholds: float | None,
 ) -> None:
-    """Predict label, confidence, P(none) and P(several) for LOGITS. Labels are class indices, or names if a saved
+    """Predict label, confidence, none and ambiguous for LOGITS. Labels are class indices, or names if a saved
     classifier has names; -1 is NONE.
 
     Example: slova score test.npz --model model.slova --risk 0.05 -o out.parquet
@@ -81,12 +82,14 @@ def score(
 
 def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int, int]:
     """The number of rows, and of rejected ones among them."""
-    rows = rejected = 0
+    rows, rejected, columns = 0, 0, saved.scorer.head.columns or saved.scorer.classes
     label_names = None if saved.names is None else file_labels(saved.names, saved.scorer.classes)
     with open_output(output) as write:
-        for block in tracked(table.blocks(classes=saved.scorer.classes), "scoring"):
+        for block in tracked(table.blocks(classes=columns), "scoring"):
+            if not rows:
+                check_kind(saved.scorer.head, block.logits)
             prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
-            answers = prediction if label_names is None else prediction._replace(label=label_names[prediction.label])
-            write({name: np.asarray(column) for name, column in answers._asdict().items()})
+            label = prediction.label if label_names is None else label_names[prediction.label]
+            write({name: np.asarray(column) for name, column in (prediction.to_dict() | {"label": label}).items()})
     return rows, rejected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, TypeVar
@@ -13,12 +13,14 @@ import click
 
 from slova.batch.batches import MapBlock
 from slova.batch.engines import open_engine
-from slova.batch.map_reduce import PartitionedRows, Rows
+from slova.batch.fitting import recognise, uncalibrated_scorer
+from slova.batch.map_reduce import PartitionedRows, Rows, check_scorer, first_rows
 from slova.batch.partitions import ParquetFiles
 from slova.cli.terminal import tracked
 from slova.io import Block, Table
+from slova.scorer import Scorer
 
-__all__ = ["Streamed", "check_engine_options", "open_rows"]
+__all__ = ["Streamed", "check_engine_options", "open_rows", "scorer_for"]
 
 State = TypeVar("State")
 
@@ -36,11 +38,26 @@ class Streamed:
     def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
         return reduce(add, (map_block(block, first) for first, block in self._numbered(labelled)))
 
+    def first(self, *, labelled: bool = True) -> Block:
+        with contextlib.closing(replace(self.table, size=None).blocks(labelled=labelled)) as blocks:
+            return first_rows(blocks)
+
     def _numbered(self, labelled: bool) -> Iterator[tuple[int, Block]]:
         first = 0
         for block in tracked(self.table.blocks(labelled=labelled), f"reading {self.table.path.name}"):
             yield first, block
             first += len(block.logits)
+
+
+def scorer_for(rows: Rows, known: Scorer | None, head: str | None) -> Scorer:
+    """The scorer of --model, or an uncalibrated one of --head; a head that is recognised is named on stderr."""
+    if known is not None:
+        check_scorer(rows, known)
+        return known
+    found = recognise(rows, head)
+    if head in (None, "auto"):
+        click.echo(f"slova: {found.head.name} head: {found.why}", err=True)
+    return uncalibrated_scorer(found.head, rows)
 
 
 @contextlib.contextmanager

@@ -37,6 +37,7 @@ def export_sklearn(model: SlovaClassifier, path: str | Path, X: Any, *, toleranc
     job = Job(Path(path), model.scorer_, [str(name) for name in model.classes_], float(model.reject or 0.0))
     X = np.random.default_rng(0).normal(size=(ROWS, model.n_features_in_)) if X is None else X
     table = _numbers(X)
+    X = X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X  # models compute in the type of X
     logits = torch.as_tensor(model.models_.logits(X))
     rounding = 2.0**-22 if model.models_.response.method == "predict_proba" else 0.0
     softmax = model.models_.response.head == "softmax"

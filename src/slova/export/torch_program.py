@@ -1,4 +1,4 @@
-"""A network and a scorer as one torch program: (inputs) -> label, confidence, none, ambiguous (N,), log_probs (N, K)."""
+"""A network and a scorer as one torch program: inputs -> label, confidence, none, ambiguous (N,), log_probs (N, K)."""
 
 from __future__ import annotations
 

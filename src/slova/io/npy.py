@@ -57,6 +57,7 @@ def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
         raise TableError(f"{name} holds Python objects, which are never unpickled; expected an array of numbers")
+    shape = (*shape, 1) if role == "logits" and len(shape) == 1 else shape  # one column: a binary problem
     wanted = ("rows", "classes") if role == "logits" else ("rows",)
     if len(shape) != len(wanted):
         raise TableError(f"{name} has shape {shape}; {role} must have shape ({', '.join(wanted)})")

@@ -116,7 +116,8 @@ def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> 
 
 
 def integer_labels(labels: Array, first: int, classes: int, path: Path | str) -> Array:
-    """Labels as int64; floating point is accepted where it is integral, as in csv files."""
+    """Labels as int64; floating point is accepted where it is integral, as in csv files. One column has two classes."""
+    classes = max(2, classes)
     if labels.dtype.kind not in "iuf":
         raise TableError(f"{path} has labels of type {labels.dtype}; expected integers")
     bad = ~((labels >= NONE) & (labels < classes) & (labels == np.floor(labels)))

@@ -41,7 +41,9 @@ def measure(
 
 
 def _blocks(table: Table, *, scorer: Scorer, progress: Progress, labelled: bool) -> Iterator[Block]:
-    yield from progress(table.blocks(labelled=labelled, classes=scorer.classes), f"measuring {table.path.name}")
+    yield from progress(
+        table.blocks(labelled=labelled, classes=scorer.head.columns or scorer.classes), f"measuring {table.path.name}"
+    )
 
 
 @dataclass(frozen=True)
