@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ CHUNK = 1 << 21  # numbers at a time: a few megabytes, far below what a whole re
 Array = Any
 
 
+@runtime_checkable
 class Backend(Protocol):
     def floating(self, array: Array) -> Array: ...  # float32 or float64
     def like(self, values: Array, array: Array) -> Array: ...  # values as the kind, device and dtype of array

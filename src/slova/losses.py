@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from slova._backend import TORCH
+from slova._types import ClassWeightTensor, LabelsTensor, LogitsTensor, LossTensor, TargetsTensor, WeightTensor
 from slova.heads import NONE
 
 __all__ = ["init_bias", "multilabel_loss", "ova_loss", "prepare"]
@@ -24,15 +25,15 @@ SMALL = 2.0**-32  # a power of two changes no digit, and the sum of large losses
 
 
 def ova_loss(
-    logits: Tensor,
-    labels: Tensor,
+    logits: LogitsTensor,
+    labels: LabelsTensor,
     *,
-    weight: Tensor | None = None,
-    class_weight: Tensor | None = None,
+    weight: WeightTensor | None = None,
+    class_weight: ClassWeightTensor | None = None,
     label_smoothing: float = 0.0,
     ignore_index: int | None = None,
     reduction: Reduction = "mean",
-) -> Tensor:
+) -> LossTensor:
     """-log P(label and no other)  (Eq. 1); for the label NONE, -log P(none). See `prepare` for the network.
 
     weight: one number per row. With weights the mean is the weighted one, sum(weight * loss) / sum(weight).
@@ -89,8 +90,12 @@ def _row_weight(
 
 
 def multilabel_loss(
-    logits: Tensor, targets: Tensor, *, weight: Tensor | None = None, reduction: Reduction = "mean"
-) -> Tensor:
+    logits: LogitsTensor,
+    targets: TargetsTensor,
+    *,
+    weight: WeightTensor | None = None,
+    reduction: Reduction = "mean",
+) -> LossTensor:
     """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels."""
     logits = _logits(logits)
     _check_tensor(targets, "targets")

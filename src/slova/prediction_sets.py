@@ -25,7 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slova._backend import Array, floating
+from slova._backend import floating
+from slova._types import Labels, OutcomeFlags, OutcomeRows, Outcomes
 from slova._validation import NONE, Flags, Floats, Ints, check_labels, check_probs
 
 __all__ = ["PredictionSets"]
@@ -53,7 +54,9 @@ class PredictionSets:
         object.__setattr__(self, "conditional", conditional)
 
     @classmethod
-    def fit(cls, probs: Array, labels: Array, *, coverage: float = 0.95, per_class: bool = False) -> PredictionSets:
+    def fit(
+        cls, probs: OutcomeRows, labels: Labels, *, coverage: float = 0.95, per_class: bool = False
+    ) -> PredictionSets:
         """From probabilities (N, K + 1), NONE last, and labels (N,) of rows that fitted nothing else."""
         rows = check_probs(probs)
         if rows.shape[1] < 2:
@@ -77,7 +80,7 @@ class PredictionSets:
                 thresholds[outcome], conditional[outcome] = own, True
         return cls(thresholds, coverage, conditional)
 
-    def __call__(self, probs: Array) -> Array:
+    def __call__(self, probs: Outcomes) -> OutcomeFlags:
         """The members of each row (..., K + 1) as booleans."""
         probs, ops = floating(probs, "probs")
         if probs.shape[-1] != len(self.thresholds):

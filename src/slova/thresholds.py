@@ -28,7 +28,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from slova._backend import Array, to_numpy
+from slova._backend import to_numpy
+from slova._types import Confidence, Hits, Weight
 from slova._validation import Flags, Ints, check_confidence
 from slova.metrics import Selection
 
@@ -37,7 +38,7 @@ __all__ = ["selection_of", "threshold_for"]
 STARTS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)  # shares of the rows, where sequences of tests start
 
 
-def selection_of(confidence: Array, hits: Array, *, weight: Array | None = None) -> Selection:
+def selection_of(confidence: Confidence, hits: Hits, *, weight: Weight | None = None) -> Selection:
     """What `threshold_for` takes, from confidences (N,) and whether each answer is right (N,)."""
     column, right = check_confidence(confidence, "confidence"), to_numpy(hits)
     if not len(column) or right.shape != column.shape or right.dtype.kind != "b":

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import Array, floating
+from slova._types import Labels, LogitRows, Logits, Weight
 from slova._validation import check_rows, check_weight
 
 __all__ = ["AffineCalibration"]
@@ -18,8 +19,8 @@ class AffineCalibration:
     """A positive scale and an offset. The order of the classes is kept, their common level is not, and the head then
     reads that level."""
 
-    scale: Array
-    offset: Array
+    scale: float
+    offset: float
 
     name: ClassVar[str] = "affine"
     takes: ClassVar[str] = "logits"
@@ -36,12 +37,12 @@ class AffineCalibration:
         object.__setattr__(self, "scale", float(self.scale))
         object.__setattr__(self, "offset", float(self.offset))
 
-    def __call__(self, logits: Array) -> Array:
+    def __call__(self, logits: Logits) -> Logits:
         logits, ops = floating(logits, "logits")
         return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
 
     @classmethod
-    def fit(cls, logits: Array, labels: Array, *, weight: Array | None = None) -> AffineCalibration:
+    def fit(cls, logits: LogitRows, labels: Labels, *, weight: Weight | None = None) -> AffineCalibration:
         """The scale and offset of least one-vs-all loss, a convex problem; NONE rows are misses of every class."""
         from scipy.optimize import minimize
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import NUMPY, Array, floating
+from slova._types import Labels, LogProbRows, LogProbs, Weight
 from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["BetaCalibration"]
@@ -21,9 +22,9 @@ class BetaCalibration:
     """Three numbers; `a` is positive, so that c(p) increases. a = b = 1, c = 0 changes nothing. Probabilities closer to
     0 or 1 than e^-50 are treated as e^-50 and 1 - e^-50, so c(0) > 0 and c(1) < 1."""
 
-    a: Array
-    b: Array
-    c: Array
+    a: float
+    b: float
+    c: float
 
     name: ClassVar[str] = "beta"
     takes: ClassVar[str] = "log_probs"
@@ -37,7 +38,7 @@ class BetaCalibration:
         for name in ("a", "b", "c"):
             object.__setattr__(self, name, float(getattr(self, name)))
 
-    def __call__(self, log_probs: Array) -> Array:
+    def __call__(self, log_probs: LogProbs) -> LogProbs:
         log_probs, ops = floating(log_probs, "log_probs")
         a, b, c = (ops.like(number, log_probs) for number in (self.a, self.b, self.c))
         others = ops.clip(ops.log1mexp(ops.clip(log_probs, None, 0.0)), FLOOR, None)
@@ -45,7 +46,7 @@ class BetaCalibration:
 
     @classmethod
     def fit(
-        cls, log_probs: Array, labels: Array, *, weight: Array | None = None, which: Which = "all"
+        cls, log_probs: LogProbRows, labels: Labels, *, weight: Weight | None = None, which: Which = "all"
     ) -> BetaCalibration:
         """The a, b and c of maximum likelihood: logistic regression on (log p, -log(1 - p)), convex."""
         from scipy.optimize import minimize

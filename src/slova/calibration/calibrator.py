@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol, runtime_checkable
 
-from slova._backend import Array
+from slova._types import LogProbs
 
 __all__ = ["Calibrator"]
 
@@ -23,4 +23,4 @@ class Calibrator(Protocol):
     elementwise: ClassVar[bool]
     order_preserving: ClassVar[bool]
 
-    def __call__(self, log_probs: Array) -> Array: ...
+    def __call__(self, log_probs: LogProbs) -> LogProbs: ...

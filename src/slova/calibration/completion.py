@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from slova._backend import Array, Backend
+from slova._types import BatchFlags, BatchFloats, LogProbs
 from slova._validation import check_logits
 
 __all__ = ["Completion", "complete"]
@@ -20,12 +21,12 @@ class Completion(NamedTuple):
     """log-probabilities of the classes (..., K) and of none (...), which sum to one with them, and where (...) the top
     had to be raised."""
 
-    log_probs: Array
-    log_none: Array
-    raised: Array
+    log_probs: LogProbs
+    log_none: BatchFloats
+    raised: BatchFlags
 
 
-def complete(log_probs: Array, *, none: bool = True) -> Completion:
+def complete(log_probs: LogProbs, *, none: bool = True) -> Completion:
     """Give the rest of each row to its other classes, as much as their order allows, and what is then left to none.
 
     The other classes share the rest like p_k^tau, with tau such that softmax(tau log p) has the top confidence as its

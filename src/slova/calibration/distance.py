@@ -18,6 +18,17 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import NUMPY, Array, floating, to_numpy
+from slova._types import (
+    DistanceLimits,
+    DistanceRows,
+    Distances,
+    DistanceWeights,
+    Labels,
+    LogOdds,
+    LogOddsRows,
+    LogProbs,
+    Weight,
+)
 from slova._validation import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
@@ -38,9 +49,9 @@ class DistanceCalibration:
     array([[0.9, 0.1]])
     """
 
-    positive_weights: Array
-    negative_weights: Array
-    max_distance: Array | None = None
+    positive_weights: DistanceWeights
+    negative_weights: DistanceWeights
+    max_distance: DistanceLimits | None = None
 
     name: ClassVar[str] = "distance"
     takes: ClassVar[str] = "log_odds"
@@ -63,7 +74,7 @@ class DistanceCalibration:
         for name, numbers in fields.items():
             object.__setattr__(self, name, numbers)
 
-    def __call__(self, log_odds: Array, distances: Array) -> Array:
+    def __call__(self, log_odds: LogOdds, distances: Distances) -> LogProbs:
         log_odds, ops = floating(log_odds, "log_odds")
         distances, shape = ops.like(distances, log_odds), (*log_odds.shape[:-1], len(self.positive_weights) - 1)
         if distances.shape != shape:
@@ -79,7 +90,7 @@ class DistanceCalibration:
 
     @classmethod
     def fit(
-        cls, log_odds: Array, labels: Array, *, distances: Array, weight: Array | None = None
+        cls, log_odds: LogOddsRows, labels: Labels, *, distances: DistanceRows, weight: Weight | None = None
     ) -> DistanceCalibration:
         """The weights of maximum likelihood: first without the floor, a convex problem, and from there with it. The
         target of a NONE row is the same probability for all classes."""
@@ -107,7 +118,7 @@ class DistanceCalibration:
         return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), TYPICAL))
 
 
-def _factors(distances: Array, rows: int) -> Array:
+def _factors(distances: DistanceRows, rows: int) -> Array:
     """1 and minus the distances, which the weights are multiplied by."""
     distances = to_numpy(distances).astype(np.float64)
     if distances.ndim != 2 or len(distances) != rows:

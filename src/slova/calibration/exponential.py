@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from slova._backend import Array, floating
+from slova._backend import floating
+from slova._types import Labels, LogProbRows, LogProbs, Terms, Weight
 from slova.calibration.mixture import Mixture, Points, best_mixture
 from slova.calibration.pairs import Pairs, Which
 
@@ -44,8 +45,8 @@ class ExponentialCalibration:
     array([0.5, 0.9])
     """
 
-    exponents: Array
-    weights: Array
+    exponents: Terms
+    weights: Terms
     report: FitReport | None = None
 
     name: ClassVar[str] = "exponential"
@@ -72,7 +73,7 @@ class ExponentialCalibration:
             known = {name: np.nan if number is None else number for name, number in self.report.items()}
             object.__setattr__(self, "report", FitReport(**known))
 
-    def __call__(self, log_probs: Array) -> Array:
+    def __call__(self, log_probs: LogProbs) -> LogProbs:
         """log c = alpha_0 log p + log sum_i beta_i p^(alpha_i - alpha_0), with alpha_0 the least: no term overflows,
         and the first never vanishes."""
         log_probs, ops = floating(log_probs, "log_probs")
@@ -86,10 +87,10 @@ class ExponentialCalibration:
     @classmethod
     def fit(
         cls,
-        log_probs: Array,
-        labels: Array,
+        log_probs: LogProbRows,
+        labels: Labels,
         *,
-        weight: Array | None = None,
+        weight: Weight | None = None,
         which: Which = "all",
         at_most_one: bool = False,
     ) -> ExponentialCalibration:

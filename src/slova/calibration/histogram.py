@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from slova._backend import Array, floating
+from slova._types import BinValues, Edges, Labels, LogProbRows, LogProbs, Weight
 from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["HistogramBinning"]
@@ -18,8 +19,8 @@ class HistogramBinning:
     """Interior edges between bins, closed on the left, and one probability per bin. All probabilities of a bin become
     ties, and bins may be out of order."""
 
-    edges: Array
-    values: Array
+    edges: Edges
+    values: BinValues
 
     name: ClassVar[str] = "histogram"
     takes: ClassVar[str] = "log_probs"
@@ -33,7 +34,7 @@ class HistogramBinning:
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "values", values)
 
-    def __call__(self, log_probs: Array) -> Array:
+    def __call__(self, log_probs: LogProbs) -> LogProbs:
         log_probs, ops = floating(log_probs, "log_probs")
         probs = ops.exp(log_probs)
         found = ops.like(self.values, log_probs)[ops.locate(ops.like(self.edges, log_probs), probs)]
@@ -42,10 +43,10 @@ class HistogramBinning:
     @classmethod
     def fit(
         cls,
-        log_probs: Array,
-        labels: Array,
+        log_probs: LogProbRows,
+        labels: Labels,
         *,
-        weight: Array | None = None,
+        weight: Weight | None = None,
         bins: int = 15,
         binning: Literal["mass", "width"] = "mass",
         which: Which = "all",

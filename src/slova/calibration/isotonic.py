@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import Array, floating
+from slova._types import Labels, LogProbRows, LogProbs, Terms, Weight
 from slova.calibration.pairs import Pairs, Which
 
 __all__ = ["IsotonicCalibration"]
@@ -18,8 +19,8 @@ class IsotonicCalibration:
     """Linear between increasing knots (probabilities), constant outside them. Probabilities on a flat stretch become
     ties, and 0 and 1 can occur."""
 
-    knots: Array
-    values: Array
+    knots: Terms
+    values: Terms
 
     name: ClassVar[str] = "isotonic"
     takes: ClassVar[str] = "log_probs"
@@ -35,7 +36,7 @@ class IsotonicCalibration:
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
 
-    def __call__(self, log_probs: Array) -> Array:
+    def __call__(self, log_probs: LogProbs) -> LogProbs:
         log_probs, ops = floating(log_probs, "log_probs")
         knots, values = ops.like(self.knots, log_probs), ops.like(self.values, log_probs)
         probs = ops.exp(log_probs)
@@ -48,7 +49,7 @@ class IsotonicCalibration:
 
     @classmethod
     def fit(
-        cls, log_probs: Array, labels: Array, *, weight: Array | None = None, which: Which = "all"
+        cls, log_probs: LogProbRows, labels: Labels, *, weight: Weight | None = None, which: Which = "all"
     ) -> IsotonicCalibration:
         """The increasing function of least squared error to the pairs."""
         from scipy.optimize import isotonic_regression

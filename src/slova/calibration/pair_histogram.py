@@ -14,6 +14,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova._mergeable import SAME, SUM, Mergeable
+from slova._types import Labels, LogProbRows, PairSums
 from slova._validation import check_rows
 from slova.calibration.pairs import Pairs, Which
 
@@ -29,13 +30,13 @@ class PairHistogram(Mergeable):
     """Merges with `+`; `pairs` gives what a fit takes. Cells are in order of falling probability, p = 1 first and p = 0
     last."""
 
-    count: Array = field(metadata=SUM)
-    hits: Array = field(metadata=SUM)
-    total: Array = field(metadata=SUM)
+    count: PairSums = field(metadata=SUM)
+    hits: PairSums = field(metadata=SUM)
+    total: PairSums = field(metadata=SUM)
     which: str = field(metadata=SAME)
 
     @classmethod
-    def of(cls, log_probs: Array, labels: Array, *, which: Which = "all") -> Self:
+    def of(cls, log_probs: LogProbRows, labels: Labels, *, which: Which = "all") -> Self:
         """The histogram of a batch (N, K) with its labels (N,)."""
         log_probs, labels = check_rows(log_probs, labels)
         sums = np.zeros((3, CELLS))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slova._backend import Array
+from slova._types import Labels, LogProbRows, Weight
 from slova._validation import check_rows, check_weight
 
 __all__ = ["Pairs", "Which"]
@@ -31,7 +32,7 @@ class Pairs:
     hits: Vector
 
     @classmethod
-    def of(cls, log_probs: Array, labels: Array, *, which: Which = "all", weight: Array | None = None) -> Pairs:
+    def of(cls, log_probs: LogProbRows, labels: Labels, *, which: Which = "all", weight: Weight | None = None) -> Pairs:
         """The pairs of a validation set. `weight` (one number per row) is relative: it is scaled to the effective
         number of rows, (sum w)^2 / sum w^2, so that equal weights are like none."""
         log_probs, labels = check_rows(log_probs, labels)

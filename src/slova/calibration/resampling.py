@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slova._backend import Array
+from slova._types import Labels, LogProbRows
 from slova._validation import check_rows
 from slova.calibration.calibrator import Calibrator
 
@@ -14,8 +14,13 @@ __all__ = ["cross_fit"]
 
 
 def cross_fit(
-    fit: Callable[[Array, Array], Calibrator], log_probs: Array, labels: Array, *, folds: int = 5, seed: int = 0
-) -> Array:
+    fit: Callable[[LogProbRows, Labels], Calibrator],
+    log_probs: LogProbRows,
+    labels: Labels,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+) -> LogProbRows:
     """Calibrated log-probabilities of the same rows, each by a calibrator that was not fitted on it: for a set that is
     too small to split."""
     log_probs, labels = check_rows(log_probs, labels)

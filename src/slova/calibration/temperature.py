@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from slova._backend import Array, floating
+from slova._types import Labels, LogProbRows, LogProbs, Weight
 from slova._validation import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
@@ -26,7 +27,7 @@ class TemperatureScaling:
     array([[0.75, 0.25]])
     """
 
-    temperature: Array
+    temperature: float
 
     name: ClassVar[str] = "temperature"
     takes: ClassVar[str] = "log_probs"
@@ -38,12 +39,12 @@ class TemperatureScaling:
             raise ValueError(f"the temperature must be one positive number, got {self.temperature}")
         object.__setattr__(self, "temperature", float(self.temperature))
 
-    def __call__(self, log_probs: Array) -> Array:
+    def __call__(self, log_probs: LogProbs) -> LogProbs:
         log_probs, ops = floating(log_probs, "log_probs")
         return log_softmax(log_probs / ops.like(self.temperature, log_probs))
 
     @classmethod
-    def fit(cls, log_probs: Array, labels: Array, *, weight: Array | None = None) -> TemperatureScaling:
+    def fit(cls, log_probs: LogProbRows, labels: Labels, *, weight: Weight | None = None) -> TemperatureScaling:
         """The temperature of least NLL: the root of its slope in s = 1/T, in which it is convex. NONE rows are ignored.
 
         Where the slope has no root (labels at chance, or never wrong) the end of the range 1e-3 ... 1e3 that is better

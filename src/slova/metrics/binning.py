@@ -19,7 +19,9 @@ import numpy as np
 from slova._mergeable import SUM
 from slova._validation import Flags, Floats, Ints, check_bins
 
-__all__ = ["BinCounts", "bin_index", "mass_bins", "sums"]
+__all__ = ["BinCounts", "Counts", "bin_index", "mass_bins", "sums"]
+
+Counts = Ints | Floats  # of rows; with weights, floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ def bin_index(confidence: Floats, bins: int, binning: str) -> Ints:
     return _BINNINGS[binning](confidence, check_bins(bins))
 
 
-def mass_bins(counts: Ints, bins: int) -> Ints:
+def mass_bins(counts: Counts, bins: int) -> Ints:
     """The bin of each group of `counts` tied rows, by increasing confidence, from their middle rank."""
     return np.asarray((2 * counts.cumsum() - counts) * bins // (2 * counts.sum()), dtype=np.int64)
 

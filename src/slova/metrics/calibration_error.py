@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from slova._backend import Array
 from slova._mergeable import Mergeable
+from slova._types import Labels, ProbRows
 from slova._validation import check_labels, check_probs, top_class
 from slova.metrics.binning import BinCounts
 
 __all__ = ["ClasswiseEce", "Ece", "classwise_ece", "ece"]
 
 
-def ece(probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False) -> float:
+def ece(probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "width", debiased: bool = False) -> float:
     """Top-label ECE: the sum over bins of (rows of the bin / N) |accuracy - mean confidence|.
 
     Noise alone makes it positive. debiased=True gives an L2 error whose square is unbiased (`BinCounts.debiased`).
@@ -32,7 +32,7 @@ def ece(probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", 
 
 
 def classwise_ece(
-    probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", debiased: bool = False
+    probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "width", debiased: bool = False
 ) -> float:
     """The mean over classes k of the ECE of p_k as the confidence of "it is class k"; a NONE row is a miss for each."""
     counts = BinCounts.stacked(_classes(probs, labels, bins, binning))
@@ -44,7 +44,7 @@ class Ece(BinCounts, Mergeable):
     """The mergeable state of the top-label ECE in bins of equal width; exact."""
 
     @classmethod
-    def of(cls, probs: Array, labels: Array, *, bins: int = 15) -> Self:
+    def of(cls, probs: ProbRows, labels: Labels, *, bins: int = 15) -> Self:
         return cls.binned(*top_class(probs, labels), bins, "width")
 
 
@@ -53,11 +53,11 @@ class ClasswiseEce(BinCounts, Mergeable):
     """The mergeable state of the class-wise ECE in bins of equal width, (K, B); exact."""
 
     @classmethod
-    def of(cls, probs: Array, labels: Array, *, bins: int = 15) -> Self:
+    def of(cls, probs: ProbRows, labels: Labels, *, bins: int = 15) -> Self:
         return cls.stacked(_classes(probs, labels, bins, "width"))
 
 
-def _classes(probs: Array, labels: Array, bins: int, binning: str) -> list[BinCounts]:
+def _classes(probs: ProbRows, labels: Labels, bins: int, binning: str) -> list[BinCounts]:
     rows = check_probs(probs)
     column = check_labels(labels, rows, "probs")
     return [BinCounts.binned(p, column == k, bins, binning) for k, p in enumerate(rows.T)]

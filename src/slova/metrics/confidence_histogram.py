@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 
 from slova._mergeable import LEAST, MOST, SUM, Mergeable
-from slova._validation import Flags, Floats, Ints
-from slova.metrics.binning import sums
+from slova._validation import Flags, Floats
+from slova.metrics.binning import Counts, sums
 
 __all__ = ["CELLS", "ConfidenceHistogram"]
 
@@ -39,8 +39,8 @@ CELLS = len(EDGES)
 class ConfidenceHistogram(Mergeable):
     """Rows, rows of one kind (`hits`), and sum, least and largest confidence per cell (CELLS,), by confidence."""
 
-    count: Ints = field(metadata=SUM)
-    hits: Ints = field(metadata=SUM)
+    count: Counts = field(metadata=SUM)
+    hits: Counts = field(metadata=SUM)
     total: Floats = field(metadata=SUM)
     least: Floats = field(metadata=LEAST)
     largest: Floats = field(metadata=MOST)

@@ -13,15 +13,15 @@ from typing import Self
 
 import numpy as np
 
-from slova._backend import Array
 from slova._mergeable import Estimate
+from slova._types import Inside, Outside
 from slova._validation import Floats, check_confidence, check_finite
 from slova.metrics.confidence_histogram import ConfidenceHistogram
 
 __all__ = ["Detection", "aupr", "auroc", "fpr95"]
 
 
-def auroc(inside: Array, outside: Array) -> float:
+def auroc(inside: Inside, outside: Outside) -> float:
     """The probability that an in-distribution row is more confident than an OOD row, ties counting half.
 
     >>> auroc(np.array([0.9, 0.5]), np.array([0.5, 0.1]))
@@ -32,7 +32,7 @@ def auroc(inside: Array, outside: Array) -> float:
     return float((below.sum() + upto.sum()) / (2.0 * len(positive) * len(negative)))
 
 
-def aupr(inside: Array, outside: Array) -> float:
+def aupr(inside: Inside, outside: Outside) -> float:
     """Average precision: at each in-distribution row the share of such rows among those at least as confident, averaged
     over them; no interpolation."""
     positive, negative = _sorted(inside, outside)
@@ -41,7 +41,7 @@ def aupr(inside: Array, outside: Array) -> float:
     return float((accepted / (accepted + false)).mean())
 
 
-def fpr95(inside: Array, outside: Array) -> float:
+def fpr95(inside: Inside, outside: Outside) -> float:
     """The share of OOD rows accepted at the largest threshold that accepts 95 % of the in-distribution rows."""
     positive, negative = _sorted(inside, outside)
     return float((negative >= positive[len(positive) - _kept(len(positive))]).mean())
@@ -52,7 +52,7 @@ class Detection(ConfidenceHistogram):
     """The mergeable state of the three; `hits` are the inside rows. A batch may lack one kind, a value needs both."""
 
     @classmethod
-    def of(cls, inside: Array, outside: Array) -> Self:
+    def of(cls, inside: Inside, outside: Outside) -> Self:
         positive, negative = check_confidence(inside, "inside"), check_confidence(outside, "outside")
         both = np.concatenate([positive, negative])
         return cls.histogram(both, np.arange(len(both)) < len(positive))
@@ -98,7 +98,7 @@ class Detection(ConfidenceHistogram):
         return inside, outside
 
 
-def _sorted(inside: Array, outside: Array) -> tuple[Floats, Floats]:
+def _sorted(inside: Inside, outside: Outside) -> tuple[Floats, Floats]:
     return np.sort(check_finite(inside, "inside")), np.sort(check_finite(outside, "outside"))
 
 

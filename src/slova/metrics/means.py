@@ -10,15 +10,15 @@ from typing import Self
 
 import numpy as np
 
-from slova._backend import Array
 from slova._mergeable import SAME, SUM, Mergeable
+from slova._types import Labels, LogNone, LogProbRows, ProbRows
 from slova._validation import Floats, check_labels, check_log_none, check_log_probs, check_probs, check_share
 from slova.heads import NONE
 
 __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
 
 
-def accuracy(probs: Array, labels: Array, *, reject: float = 0.0) -> float:
+def accuracy(probs: ProbRows, labels: Labels, *, reject: float = 0.0) -> float:
     """Share of correct predictions: the top class (the first of a tie), or NONE where its confidence is below `reject`.
 
     A NONE row is correct exactly if it is rejected, a row of a class is wrong then; confidence = `reject` is accepted.
@@ -26,12 +26,12 @@ def accuracy(probs: Array, labels: Array, *, reject: float = 0.0) -> float:
     return Accuracy.of(probs, labels, reject=reject).value
 
 
-def nll(log_probs: Array, labels: Array, *, log_none: Array | None = None) -> float:
+def nll(log_probs: LogProbRows, labels: Labels, *, log_none: LogNone | None = None) -> float:
     """Mean of -log P(label), with log_none (N,) for the NONE rows; infinite where one label had probability zero."""
     return Nll.of(log_probs, labels, log_none=log_none).value
 
 
-def brier(probs: Array, labels: Array) -> float:
+def brier(probs: ProbRows, labels: Labels) -> float:
     """Mean of sum_k (p_k - t_k)^2, where t is one for the label, and all zero for NONE: in [0, 2] for sums <= 1.
 
     >>> brier(np.array([[0.5, 0.0]]), np.array([0])), brier(np.array([[0.5, 0.0]]), np.array([-1]))
@@ -40,7 +40,7 @@ def brier(probs: Array, labels: Array) -> float:
     return Brier.of(probs, labels).value
 
 
-def mmc(probs: Array) -> float:
+def mmc(probs: ProbRows) -> float:
     """Mean maximal confidence, whether correct or wrong."""
     return Mmc.of(probs).value
 
@@ -62,7 +62,7 @@ class Accuracy(_Mean):
     reject: float = field(metadata=SAME)
 
     @classmethod
-    def of(cls, probs: Array, labels: Array, *, reject: float = 0.0) -> Self:
+    def of(cls, probs: ProbRows, labels: Labels, *, reject: float = 0.0) -> Self:
         rows = check_probs(probs)
         answers = np.where(rows.max(axis=1) < check_share(reject, "reject"), NONE, rows.argmax(axis=1))
         return cls(float((answers == check_labels(labels, rows, "probs")).sum()), len(rows), float(reject))
@@ -73,7 +73,7 @@ class Nll(_Mean):
     """The sum of -log P(label) and the number of rows."""
 
     @classmethod
-    def of(cls, log_probs: Array, labels: Array, *, log_none: Array | None = None) -> Self:
+    def of(cls, log_probs: LogProbRows, labels: Labels, *, log_none: LogNone | None = None) -> Self:
         rows = check_log_probs(log_probs)
         column = check_labels(labels, rows, "log_probs")
         known = column != NONE
@@ -90,7 +90,7 @@ class Brier(_Mean):
     """The sum of squared distances and the number of rows."""
 
     @classmethod
-    def of(cls, probs: Array, labels: Array) -> Self:
+    def of(cls, probs: ProbRows, labels: Labels) -> Self:
         rows = check_probs(probs)
         return cls(float(np.square(rows - _targets(labels, rows)).sum()), len(rows))
 
@@ -100,12 +100,12 @@ class Mmc(_Mean):
     """The sum of the confidences and the number of rows."""
 
     @classmethod
-    def of(cls, probs: Array) -> Self:
+    def of(cls, probs: ProbRows) -> Self:
         rows = check_probs(probs)
         return cls(float(rows.max(axis=1).sum()), len(rows))
 
 
-def _targets(labels: Array, rows: Floats) -> Floats:
+def _targets(labels: Labels, rows: Floats) -> Floats:
     column = check_labels(labels, rows, "probs")
     targets = np.zeros_like(rows)
     targets[column != NONE, column[column != NONE]] = 1.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slova._backend import Array
+from slova._types import Labels, ProbRows
 from slova._validation import Floats, Ints, top_class
 from slova.metrics.binning import BinCounts, bin_index
 from slova.metrics.calibration_error import Ece
@@ -41,7 +41,7 @@ class Reliability:
 
 
 def reliability(
-    probs: Array, labels: Array, *, bins: int = 15, binning: str = "width", level: float = 0.95
+    probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "width", level: float = 0.95
 ) -> Reliability:
     """Mean confidence and accuracy of each bin, with an interval for the accuracy."""
     if binning == "width":

@@ -12,10 +12,10 @@ from typing import Self
 
 import numpy as np
 
-from slova._backend import Array
 from slova._mergeable import Estimate
+from slova._types import Labels, ProbRows
 from slova._validation import Flags, Floats, Ints, check_bins, top_class
-from slova.metrics.binning import mass_bins, sums
+from slova.metrics.binning import Counts, mass_bins, sums
 from slova.metrics.confidence_histogram import CELLS, EDGES, ConfidenceHistogram
 
 __all__ = ["RiskCoverage", "Selection", "aurc", "risk_coverage"]
@@ -30,13 +30,13 @@ class RiskCoverage:
     threshold: Floats
 
 
-def risk_coverage(probs: Array, labels: Array) -> RiskCoverage:
+def risk_coverage(probs: ProbRows, labels: Labels) -> RiskCoverage:
     """The curve at every confidence that occurs: rows of equal confidence are answered together."""
     threshold, count, errors = _groups(probs, labels)
     return _curve(threshold, count, errors)
 
 
-def aurc(probs: Array, labels: Array) -> float:
+def aurc(probs: ProbRows, labels: Labels) -> float:
     """The mean, over n = 1..N, of the risk of the n most confident rows (Geifman et al. 2019).
 
     Tied rows share their errors evenly, which is the expectation over their order; so the order of rows does not
@@ -53,7 +53,7 @@ class Selection(ConfidenceHistogram):
     """The mergeable state of AURC, the risk-coverage curve and equal-mass ECE; `hits` are the correct rows."""
 
     @classmethod
-    def of(cls, probs: Array, labels: Array) -> Self:
+    def of(cls, probs: ProbRows, labels: Labels) -> Self:
         return cls.histogram(*top_class(probs, labels))
 
     @classmethod
@@ -64,10 +64,12 @@ class Selection(ConfidenceHistogram):
         confidence, hits, weight = confidence[some], hits[some], weight[some]
         whole = bool((weight == np.floor(weight)).all() and weight.sum() < 2**53)  # beyond, floats are not exact
         weight = weight if whole else weight * (weight.sum() / np.square(weight).sum())
-        cell, dtype = np.searchsorted(EDGES, confidence, side="right") - 1, np.int64 if whole else np.float64
+        cell = np.searchsorted(EDGES, confidence, side="right") - 1
         count, of_kind, total = (sums(cell, part, CELLS) for part in (weight, weight * hits, weight * confidence))
         seen = cls.histogram(confidence, hits)  # for the least and the largest
-        return replace(seen, count=count.astype(dtype), hits=of_kind.astype(dtype), total=total)
+        if whole:
+            return replace(seen, count=count.astype(np.int64), hits=of_kind.astype(np.int64), total=total)
+        return replace(seen, count=count, hits=of_kind, total=total)
 
     @property
     def risk_coverage(self) -> RiskCoverage:
@@ -101,7 +103,7 @@ class Selection(ConfidenceHistogram):
         return Estimate(float(value), float(2.0 * np.maximum(above, below).sum() / rows))
 
 
-def _groups(probs: Array, labels: Array) -> tuple[Floats, Ints, Ints]:
+def _groups(probs: ProbRows, labels: Labels) -> tuple[Floats, Ints, Ints]:
     """Each distinct confidence, largest first, with its rows and its errors."""
     confidence, hits = top_class(probs, labels)
     values, group, count = np.unique(confidence, return_inverse=True, return_counts=True)
@@ -109,7 +111,7 @@ def _groups(probs: Array, labels: Array) -> tuple[Floats, Ints, Ints]:
     return values[::-1], count[::-1], errors[::-1]
 
 
-def _curve(threshold: Floats, count: Ints, errors: Ints) -> RiskCoverage:
+def _curve(threshold: Floats, count: Counts, errors: Counts) -> RiskCoverage:
     answered = count.cumsum()
     return RiskCoverage(answered / answered[-1], errors.cumsum() / answered, threshold)
 

@@ -1,0 +1,76 @@
+"""Arrays with their shapes, for signatures: `logits: Logits` is a floating point array of shape (..., n_classes).
+
+The names of one signature share their axes: `labels: Labels` has as many rows as `log_probs: LogProbRows`. An array is
+a numpy array or a torch tensor; they share no base class, so for a static type checker it is anything. If jaxtyping was
+imported before, as in tests, the names are types that it can check; otherwise they only describe.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, get_args, get_origin
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Any batch shape.
+Logits = Annotated[Any, "Float", "*batch classes"]
+LogOdds = Annotated[Any, "Float", "*batch classes"]
+LogProbs = Annotated[Any, "Float", "*batch classes"]
+Outcomes = Annotated[Any, "Float", "*batch outcomes"]  # probabilities of the classes and of NONE
+OutcomeFlags = Annotated[Any, "Bool", "*batch outcomes"]
+Distances = Annotated[Any, "Real", "*batch distances"]
+BatchLabels = Annotated[Any, "Integer", "*batch"]
+BatchFloats = Annotated[Any, "Float", "*batch"]
+BatchFlags = Annotated[Any, "Bool", "*batch"]
+
+# Rows to fit to or to measure.
+LogitRows = Annotated[Any, "Float", "rows classes"]
+LogOddsRows = Annotated[Any, "Float", "rows classes"]
+LogProbRows = Annotated[Any, "Float", "rows classes"]
+ProbRows = Annotated[Any, "Float", "rows classes"]
+OutcomeRows = Annotated[Any, "Float", "rows outcomes"]
+DistanceRows = Annotated[Any, "Real", "rows distances"]
+Labels = Annotated[Any, "Integer", "rows"]
+LogNone = Annotated[Any, "Float", "rows"]
+Confidence = Annotated[Any, "Float", "rows"]
+Hits = Annotated[Any, "Bool", "rows"]
+Weight = Annotated[Any, "Real", "rows"]
+Inside = Annotated[Any, "Float", "inside_rows"]
+Outside = Annotated[Any, "Float", "outside_rows"]
+
+# Numbers of calibrators. Their constructors accept lists.
+Terms = Annotated[Any, "Float", "terms"]
+Edges = Annotated[Any, "Float", "edges"]
+BinValues = Annotated[Any, "Float", "edges+1"]
+DistanceLimits = Annotated[Any, "Float", "distances"]
+DistanceWeights = Annotated[Any, "Float", "distance_weights"]  # one more than distances
+PairSums = Annotated[Any, "Float", "cells"]
+
+# Losses.
+LogitsTensor = Annotated["Tensor", "Float", "*batch classes"]
+TargetsTensor = Annotated["Tensor", "Shaped", "*batch classes"]
+LabelsTensor = Annotated["Tensor", "Integer", "*batch"]
+WeightTensor = Annotated["Tensor", "Shaped", "*batch"]
+ClassWeightTensor = Annotated["Tensor", "Shaped", "classes"]
+LossTensor = Annotated["Tensor", "Float", "..."]  # one number, or one per row
+
+
+def _make_checked(names: dict[str, Any]) -> None:
+    """Replace each description by the type of jaxtyping that it names."""
+    jaxtyping, torch = sys.modules["jaxtyping"], sys.modules.get("torch")
+    for name, described in list(names.items()):
+        if get_origin(described) is Annotated:
+            kind, dtype, shape = get_args(described)
+            arrays = [] if isinstance(kind, ForwardRef) else [np.ndarray]
+            arrays += [] if torch is None else [torch.Tensor]
+            checked = [getattr(jaxtyping, dtype)[array, shape] for array in arrays]
+            names[name] = reduce(or_, checked) if checked else Any
+
+
+if "jaxtyping" in sys.modules:
+    _make_checked(globals())
