@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,20 +15,17 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from slova._backend import to_numpy
-from slova.artifact import ArtifactError
 
 __all__ = [
+    "LABELS",
     "Batch",
     "as_tensors",
     "batches",
     "count",
-    "describe_inputs",
-    "described_inputs",
     "device_of",
     "evaluation_mode",
     "logits_of",
     "with_progress",
-    "without_rows",
 ]
 
 LABELS = ("labels", "label")
@@ -49,11 +45,15 @@ def batches(
 
 
 def as_tensors(source: Any, network: nn.Module) -> Any:
-    """The source with numpy arrays as tensors, floats in the precision of the network; the rest is unchanged."""
+    """The source with numpy arrays, pandas tables and lists of numbers as tensors, floats in the precision of the
+    network; the rest is unchanged."""
     dtype = next((weight.dtype for weight in network.parameters() if weight.is_floating_point()), None)
-    if isinstance(source, Mapping) and any(isinstance(part, np.ndarray) for part in source.values()):
+    if _is_table(source) and not any(isinstance(layer, nn.Embedding) for layer in network.modules()):
+        source = np.asarray(source.to_numpy() if hasattr(source, "to_numpy") else source)
+        source = source.astype(np.float32) if source.dtype.kind in "iuO" else source  # whole numbers are features
+    if isinstance(source, Mapping) and any(_is_array(part) for part in source.values()):
         return {name: _as_tensor(part, dtype) for name, part in source.items()}
-    if isinstance(source, tuple) and any(isinstance(part, np.ndarray) for part in source):
+    if isinstance(source, tuple) and any(_is_array(part) for part in source):
         return tuple(_as_tensor(part, dtype) for part in source)
     return _as_tensor(source, dtype)
 
@@ -67,31 +67,6 @@ def device_of(network: nn.Module) -> torch.device:
 def count(batch: Batch | None) -> int | None:
     """How many inputs, positional and by name."""
     return None if batch is None else len(batch[0]) + len(batch[1])
-
-
-def without_rows(batch: Batch) -> Batch:
-    """The inputs of a batch, on the host, with no rows."""
-    return tuple(part[:0].cpu() for part in batch[0]), {name: part[:0].cpu() for name, part in batch[1].items()}
-
-
-def describe_inputs(example: Batch | None) -> list[Any] | None:
-    """Name (None for a positional one), type and shape of each input, as JSON."""
-    if example is None:
-        return None
-    inputs = [*((None, part) for part in example[0]), *example[1].items()]
-    return [[name, str(part.dtype).removeprefix("torch."), list(part.shape)] for name, part in inputs]
-
-
-def described_inputs(described: Any, path: str | Path) -> Batch | None:
-    """The inputs that `describe_inputs` described, without rows; None for a file without them."""
-    if described is None:
-        return None
-    try:
-        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
-    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-        raise ArtifactError(f"{path} is damaged: the inputs of its network are unreadable ({error})") from error
-    named = {name: part for name, part in inputs if name is not None}
-    return tuple(part for name, part in inputs if name is None), named
 
 
 @contextlib.contextmanager
@@ -243,10 +218,36 @@ def check_source(source: Any) -> None:
         raise TypeError(f"expected tensors, a Dataset or batches, got {type(source).__name__}")
 
 
+def _is_array(value: Any) -> bool:
+    """An array that is not a tensor: of numpy, pandas, or a list of numbers."""
+    return isinstance(value, np.ndarray) or _is_table(value)
+
+
+def _is_table(value: Any) -> bool:
+    """A pandas table or a list of numbers."""
+    return (hasattr(value, "to_numpy") and not isinstance(value, Tensor)) or _is_numbers(value)
+
+
+def _is_numbers(value: Any) -> bool:
+    """A list of numbers, of any depth."""
+    if not isinstance(value, list):
+        return False
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, int | float)
+
+
 def _as_tensor(value: Any, dtype: torch.dtype | None) -> Any:
-    if not isinstance(value, np.ndarray):
+    if isinstance(value, Tensor) or not _is_array(value):
         return value
-    tensor = torch.from_numpy(np.require(to_numpy(value), requirements=["C", "W"]))  # torch takes no others
+    try:
+        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+        array = array.astype(np.float32) if array.dtype.kind == "O" else to_numpy(array)
+        tensor = torch.from_numpy(np.require(array, requirements=["C", "W"]))  # torch takes no others
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"inputs must be numbers in rows of the same length, got {type(value).__name__}: {error}"
+        ) from error
     return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
 
 

@@ -188,6 +188,8 @@ def _warn_if_bad(scorer: Scorer) -> None:
     if scorer.calibrator is not None and report.ece_after > max(BAD, report.perfect_ece + 4 * report.error):
         is_default = getattr(scorer.calibrator, "name", "") == "posterior"
         remedy = "use more rows" if is_default else 'use the default, calibration="posterior"'
+        if report.none_rows and is_default:
+            remedy = "the network may not distinguish the NONE rows from the others: train it with rows labelled NONE"
         warnings.warn(
             f"the calibration is not good: the cross-fitted ECE is {report.ece_after:.3f} ± {report.error:.3f} "
             f"({report.found}); {remedy}, or give head= if the kind of the logits is another one",

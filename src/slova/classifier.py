@@ -1,9 +1,10 @@
 """A network, a head and calibrators as one torch module: fit on validation data, predict, save, load.
 
 Inputs are a tensor, a tuple of tensors, a dict of tensors (passed by name), a Dataset, or an iterable of batches such
-as a DataLoader. A fit needs labels: the last part of a tuple, or "labels" or "label" of a dict. Numpy arrays are
-accepted for whole tensors. Where no labels are needed a tuple of tensors is all inputs, while batches of a Dataset or
-DataLoader may have labels, which are ignored.
+as a DataLoader. Numpy arrays, pandas tables and lists are accepted for whole tensors. Labels are given by themselves,
+or are part of the inputs: the last part of a tuple, or "labels" or "label" of a dict. They are integers or names, and
+NONE, None or "NONE" for no class. Where no labels are needed a tuple of tensors is all inputs, while batches of a
+Dataset or DataLoader may have labels, which are ignored.
 """
 
 from __future__ import annotations
@@ -17,22 +18,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slova import artifact
 from slova._backend import floating
-from slova._batches import (
-    Batch,
-    as_tensors,
-    batches,
-    count,
-    describe_inputs,
-    described_inputs,
-    device_of,
-    evaluation_mode,
-    logits_of,
-    with_progress,
-    without_rows,
+from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, with_progress
+from slova._collect import (
+    Collected,
+    as_inputs,
+    check_network,
+    collect,
+    run_network,
 )
-from slova._scorer_file import pack_scorer, unpack_scorer
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Head, Readout
@@ -40,11 +34,13 @@ from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 
 if TYPE_CHECKING:
+    from slova.evaluation import Evaluation
     from slova.export.parity import Parity
 
 __all__ = ["Classifier"]
 
 PARTS = ("before", "calibrator", "none_calibrator")
+SYNTHETIC = 0.05  # the prior of NONE where its rows are synthetic
 
 
 class Classifier(nn.Module):
@@ -59,6 +55,7 @@ class Classifier(nn.Module):
         self, network: nn.Module, scorer: Scorer, *, names: Sequence[str] | None = None, reject: float = 0.0
     ) -> None:
         super().__init__()
+        check_network(network)
         if names is not None and len(names) != scorer.classes:
             raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
         self.network = network
@@ -75,36 +72,49 @@ class Classifier(nn.Module):
     def fit(
         cls,
         network: nn.Module,
-        validation: Any,
+        inputs: Any,
+        labels: Any = None,
         *,
         none_inputs: Any = None,
+        none_share: float | None = None,
         names: Sequence[str] | None = None,
         head: str | Head = "auto",
         calibration: Calibration = "posterior",
         rescale: bool = False,
         batch_size: int = 256,
         progress: bool | None = None,
+        seed: int = 0,
     ) -> Classifier:
         """Calibrate a trained network on labelled validation data (never its training data).
 
+        inputs, labels: arrays and their labels, or batches that have labels; see the module.
         none_inputs: more inputs that belong to no class, beside rows labelled NONE; the paper adds uniform noise, a
             tenth of the validation set: `torch.rand(500, 3, 32, 32)` for images in [0, 1].
-        names: the class names.
-        head, calibration, rescale: as in `Scorer.fit`.
+        none_share: the prior probability of NONE; by default .05 with `none_inputs`, which are synthetic, for the
+            posterior calibration, and the share of the NONE rows otherwise.
+        names: the class names, in the order of the network's outputs; by default the labels that are names, sorted.
+        head, calibration, rescale, seed: as in `Scorer.fit`.
         batch_size: the rows per batch, for whole tensors and Datasets.
         progress: show a progress bar, or not; by default on a terminal.
         """
-        logits, labels, example = _collect(network, validation, batch_size, progress, labelled=True)
+        check_network(network)
+        options: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+        found = collect(network, inputs, labels, labelled=True, names=names, **options)
+        logits, column = found.logits, found.labels
+        assert column is not None
         if none_inputs is not None:
-            more, *_ = _collect(network, none_inputs, batch_size, progress, labelled=False, inputs=count(example))
-            logits, labels = torch.cat([logits, more]), torch.cat([labels, torch.full((len(more),), NONE)])
-        scorer = Scorer.fit(logits, labels, head=head, calibration=calibration, rescale=rescale)
-        classifier = cls(network, scorer, names=names)
-        classifier.example = example
+            more = collect(network, none_inputs, labelled=False, like=found.example, **options).logits
+            logits, column = torch.cat([logits, more]), np.concatenate([column, np.full(len(more), int(NONE))])
+            none_share = SYNTHETIC if none_share is None and calibration == "posterior" else none_share
+        _check_names(found, logits, names)
+        options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share}
+        scorer = Scorer.fit(logits, column, **options, seed=seed)
+        classifier = cls(network, scorer, names=found.names)
+        classifier.example = found.example
         return classifier
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
-        parts: dict[str, Any] = dict(self.parts.items())
+        parts: dict[str, Any] = {part: module.on_buffers for part, module in self.parts.items()}
         return replace(self.scorer, **parts)(logits_of(self.network(*inputs, **named)))
 
     def predict(
@@ -112,7 +122,7 @@ class Classifier(nn.Module):
     ) -> Prediction:
         """Label or NONE, confidence, none and ambiguous, on the host; with names given the labels are names."""
         threshold = self.reject if reject is None else check_share(reject, "reject")
-        source = as_tensors(inputs, self.network)
+        source = as_inputs(inputs, self.network, self.example)
         stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
         with evaluation_mode(self):
             answers = [self._answer(batch, threshold) for batch, _ in with_progress(stream, progress, "predict")]
@@ -120,6 +130,62 @@ class Classifier(nn.Module):
             raise ValueError("there are no inputs to predict")
         label, confidence, none, ambiguous, top = (torch.cat(parts) for parts in zip(*answers, strict=True))
         return Prediction(self._named(label), confidence, none, ambiguous, self._named(top))
+
+    def predict_proba(self, inputs: Any, **options: Any) -> Tensor:
+        """The calibrated probabilities (N, K + 1) on the host, NONE last; rows sum to one. Options: batch_size and
+        progress, as in `predict`, here and below."""
+        probs: Tensor = self.scorer.predict_proba(self._logits(inputs, **options))
+        return probs
+
+    def predict_set(
+        self,
+        inputs: Any,
+        *,
+        coverage: float = 0.95,
+        per_class: bool = False,
+        calibration_inputs: Any = None,
+        calibration_labels: Any = None,
+        **options: Any,
+    ) -> Tensor:
+        """Booleans (N, K + 1), NONE last: the outcomes that each input may have; see `Scorer.predict_set`. The
+        guarantee is exact with labelled inputs that no fit has seen, and approximate without."""
+        given = {}
+        if calibration_inputs is not None:
+            more = self._labelled(calibration_inputs, calibration_labels, **options)
+            given = {"calibration_logits": more.logits, "calibration_labels": more.labels}
+        logits = self._logits(inputs, **options)
+        sets: Tensor = self.scorer.predict_set(logits, coverage=coverage, per_class=per_class, **given)
+        return sets
+
+    def evaluate(self, inputs: Any, labels: Any = None, **options: Any) -> Evaluation:
+        """Accuracy, calibration and ranking metrics of labelled inputs, with standard errors."""
+        found = self._labelled(inputs, labels, **options)
+        return self.scorer.evaluate(found.logits, found.labels)
+
+    def threshold(
+        self,
+        inputs: Any = None,
+        labels: Any = None,
+        *,
+        risk: float | None = None,
+        coverage: float | None = None,
+        delta: float | None = 0.05,
+        **options: Any,
+    ) -> float:
+        """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`. The guarantee is
+        exact with labelled inputs that no fit has seen; without them the cross-fitted confidences of the fit are used,
+        and it is approximate."""
+        if inputs is None:
+            return self.scorer.threshold(risk=risk, coverage=coverage, delta=delta)
+        found = self._labelled(inputs, labels, **options)
+        return self.scorer.threshold(found.logits, found.labels, risk=risk, coverage=coverage, delta=delta)
+
+    def report(self, inputs: Any, labels: Any = None, path: str | Path = "report.html", **options: Any) -> Path:
+        """Write one offline HTML page on labelled inputs: metrics, reliability, risk and coverage."""
+        from slova.report.arrays import write_report
+
+        found = self._labelled(inputs, labels, **options)
+        return write_report(self.scorer, found.logits, found.labels, path)
 
     @property
     def reject(self) -> float:
@@ -129,12 +195,6 @@ class Classifier(nn.Module):
     def reject(self, reject: float) -> None:
         self._reject: float = check_share(reject, "reject")
 
-    def threshold(
-        self, *, risk: float | None = None, coverage: float | None = None, delta: float | None = 0.05
-    ) -> float:
-        """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`."""
-        return self.scorer.threshold(risk=risk, coverage=coverage, delta=delta)
-
     @property
     def scorer(self) -> Scorer:
         """Head and calibrators without the network: it scores arrays of logits."""
@@ -143,10 +203,9 @@ class Classifier(nn.Module):
     def save(self, path: str | Path) -> None:
         """Write weights, calibrators, names and the shapes of the inputs to one file of numbers and JSON, without the
         network's code."""
-        tensors, meta = pack_scorer(self.scorer)
-        tensors |= {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        meta |= {"names": self.names, "reject": self.reject, "example": describe_inputs(self.example)}
-        artifact.save(path, "classifier", tensors, meta)
+        from slova._classifier_file import save_classifier
+
+        save_classifier(self, path)
 
     def export(
         self, path: str | Path, inputs: Any = None, *, reject: float | None = None, tolerance: float | None = None
@@ -165,22 +224,31 @@ class Classifier(nn.Module):
     @classmethod
     def load(cls, path: str | Path, network: nn.Module) -> Classifier:
         """The classifier that was saved; its weights go into `network`, which must have the same architecture."""
-        tensors, meta = artifact.load(path, "classifier", framework="torch")
-        weights = {
-            name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")
-        }
-        _check_weights(network, weights, path)
-        classifier = cls(network, unpack_scorer(tensors, meta), names=meta["names"], reject=meta["reject"])
-        classifier.example = described_inputs(meta.get("example"), path)
-        network.load_state_dict(weights)
-        return classifier
+        from slova._classifier_file import load_classifier
+
+        return load_classifier(cls, path, network)
+
+    def __repr__(self) -> str:
+        return f"Classifier({', '.join(self.scorer.summary)})"
 
     def _answer(self, batch: Batch, reject: float) -> list[Tensor]:
-        logits, ops = floating(_forward(self.network, batch, self.scorer.head.columns or self.scorer.classes), "logits")
-        if self.scorer.head.to_logits is not None:
-            logits = self.scorer.head.to_logits(logits, ops)
+        head = self.scorer.head
+        logits, ops = floating(run_network(self.network, batch, head.columns or self.scorer.classes), "logits")
+        if head.to_logits is not None:
+            logits = head.to_logits(logits, ops)
         prediction = self.scorer.answer(logits, ops, reject)
         return [part.cpu() for part in (*prediction, prediction.top)]
+
+    def _logits(self, inputs: Any, **options: Any) -> Tensor:
+        found = collect(self.network, inputs, labelled=False, like=self.example, what="predict", **options)
+        return found.logits
+
+    def _labelled(self, inputs: Any, labels: Any, **options: Any) -> Collected:
+        given = {"names": self.names, "like": self.example, "what": "evaluate"}
+        found = collect(self.network, inputs, labels, labelled=True, **given, **options)
+        if found.names is not None and self.names is None:
+            raise ValueError("the classifier has no names: labels must be integers, got text")
+        return found
 
     def _named(self, labels: Tensor) -> Tensor | np.ndarray:
         if self.names is None:
@@ -189,48 +257,16 @@ class Classifier(nn.Module):
         return np.asarray(table[labels.numpy()])
 
 
-def _collect(
-    network: nn.Module, source: Any, batch_size: int, progress: bool | None, **kind: Any
-) -> tuple[Tensor, Tensor, Batch]:
-    """Logits and labels of a data source, on the host, and its inputs without rows; `kind` as for `batches`."""
-    stream = batches(as_tensors(source, network), batch_size, device_of(network), **kind)
-    with evaluation_mode(network):
-        seen = [
-            (_forward(network, batch).float().cpu(), labels, without_rows(batch))
-            for batch, labels in with_progress(stream, progress, "fit")
-        ]
-    if not seen:
-        raise ValueError("there are no rows to fit on")
-    logits = torch.cat([logits for logits, *_ in seen])
-    labels = [torch.empty(0) if labels is None else labels.cpu() for _, labels, _ in seen]
-    return logits, torch.cat(labels), seen[0][2]
+def _check_names(found: Collected, logits: Tensor, given: Sequence[str] | None) -> None:
+    """Names of the labels are those of all outputs of the network."""
+    outputs = 2 if logits.shape[1] == 1 else logits.shape[1]
+    if found.names is not None and len(found.names) != outputs:
+        origin = "the labels have" if given is None else "got"
+        remedy = ": give names= in the order of the outputs" if given is None else ""
+        raise ValueError(f"{origin} {len(found.names)} names for {outputs} classes{remedy}")
 
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:
     """After a state dict was loaded: the scorer of the numbers that the calibrators have now."""
     parts: dict[str, Any] = {part: module.value for part, module in classifier.parts.items()}
     classifier._scorer = replace(classifier.scorer, **parts)
-
-
-def _forward(network: nn.Module, batch: Batch, classes: int | None = None) -> Tensor:
-    logits = logits_of(network(*batch[0], **batch[1]))
-    if logits.ndim < 2 or classes not in (None, logits.shape[-1]):
-        given = ", ".join(str(tuple(part.shape)) for part in (*batch[0], *batch[1].values()))
-        raise ValueError(
-            f"logits must have shape (n_rows, {classes or 'n_classes'}), got {tuple(logits.shape)} for inputs {given}; "
-            "a single row must be a batch as well, such as images[:1] or image[None]"
-        )
-    return logits
-
-
-def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:
-    """The same names and shapes, before anything is copied."""
-    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in weights.items()}
-    wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-    if wrong:
-        first = wrong[0]
-        raise artifact.ArtifactError(
-            f"{path} does not fit this network: {len(wrong)} of its tensors differ, such as {first}: "
-            f"{found.get(first, 'missing')} in the file, {expected.get(first, 'missing')} in the network"
-        )

@@ -1,27 +1,26 @@
 """A network and its calibration as one module: the numbers it gives, and what stays as it was."""
 
 import threading
-import warnings
 
 import pytest
 import torch
 from torch import nn
 
 from slova import NONE, Classifier, Scorer, ova_loss
-from slova.classifier import SoftmaxNetworkWarning
 from slova.heads import log_slova
 
 
-def test_five_lines_give_label_confidence_none_and_several(network, tmp_path, blobs, mlp):
-    classifier = Classifier.fit(network, blobs(1000, 1))
+def test_five_lines_give_label_confidence_none_and_ambiguous(network, tmp_path, blobs, mlp):
+    classifier = Classifier.fit(network, *blobs(1000, 1))
     points, labels = blobs(2000, 2)
-    label, confidence, none, several = classifier.predict(points, reject=0.5)
+    label, confidence, none, ambiguous = classifier.predict(points, reject=0.5)
     answered = label != NONE
     assert (label[answered] == labels[answered]).float().mean() > (
         classifier.predict(points).label == labels
     ).float().mean()
     assert ((confidence < 0.5) == (label == NONE)).all()
-    assert ((none >= 0) & (none <= 1) & (several >= 0) & (several <= 1)).all()
+    assert torch.allclose(confidence + none + ambiguous, torch.ones(2000))
+    assert min(none.min(), ambiguous.min()) >= 0
     classifier.save(tmp_path / "model.slova")
     again = Classifier.load(tmp_path / "model.slova", mlp())
     for left, right in zip(classifier.predict(points), again.predict(points), strict=True):
@@ -38,27 +37,33 @@ def test_calibration_brings_confidence_to_accuracy(network, classifier, blobs):
 
 
 def test_no_noise_is_added_unless_asked_and_none_is_calibrated_only_then(network, classifier, blobs, same_calibrator):
-    assert not classifier.none_is_calibrated
-    far = 12 * torch.randn(400, 2, generator=torch.Generator().manual_seed(6))
+    assert classifier.scorer.none == "evidence"
+    far = 0.3 * torch.randn(400, 2, generator=torch.Generator().manual_seed(6))  # from all of the classes
     with_none = Classifier.fit(network, blobs(1000, 1), none_inputs=far)
-    assert with_none.none_is_calibrated
-    assert with_none.scorer.validation.count.sum() == 1400
-    assert classifier.scorer.validation.count.sum() == 1000
+    assert with_none.scorer.none == "calibrated"
+    assert with_none.scorer.report.none_rows == 400
+    assert with_none.scorer.calibrator.none_share == 0.05
+    assert with_none.scorer.validation.count.sum() == 1000  # synthetic rows are no draws of the inputs to come
     points, labels = blobs(1000, 1)
-    by_label = Classifier.fit(network, (torch.cat([points, far]), torch.cat([labels, torch.full((400,), NONE)])))
+    rows = torch.cat([points, far]), torch.cat([labels, torch.full((400,), NONE)])
+    by_label = Classifier.fit(network, *rows, none_share=0.05)
     assert same_calibrator(by_label, with_none)
+    by_share = Classifier.fit(network, *rows)
+    assert by_share.scorer.calibrator.none_share == pytest.approx(400 / 1400)
+    assert by_share.scorer.validation.count.sum() == 1400
+    assert with_none.predict(far).none.mean() > 5 * with_none.predict(points).none.mean()
 
 
-def test_a_softmax_network_is_noticed(blobs, train):
+def test_a_softmax_network_is_recognised_and_as_well_calibrated_as_by_a_temperature(blobs, train):
     softmax = train(nn.CrossEntropyLoss())
     with torch.no_grad():
         softmax[-1].bias += 3.0  # softmax ignores a shift
-    with pytest.warns(SoftmaxNetworkWarning, match="looks like a softmax network"):
-        Classifier.fit(softmax, blobs(1000, 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Classifier.fit(softmax, blobs(1000, 1), head="softmax", calibration="temperature")
-        Classifier.fit(softmax, blobs(1000, 1), rescale=True)
+    ours = Classifier.fit(softmax, *blobs(1000, 1))
+    theirs = Classifier.fit(softmax, *blobs(1000, 1), head="softmax", calibration="temperature")
+    assert repr(ours).startswith("Classifier(4 classes, softmax, posterior calibration on 1,000 rows, ECE 0.0")
+    fresh = blobs(5000, 2)
+    assert ours.evaluate(*fresh).nll.value < theirs.evaluate(*fresh).nll.value + 0.01
+    assert ours.evaluate(*fresh).ece.value < 0.03
 
 
 def test_names_are_returned_for_labels_and_none_for_rejected_ones(network, blobs):
@@ -66,8 +71,9 @@ def test_names_are_returned_for_labels_and_none_for_rejected_ones(network, blobs
     points = blobs(200, 7)[0]
     plain = Classifier(network, classifier.scorer).predict(points, reject=0.7).label
     named = classifier.predict(points, reject=0.7).label
-    assert {None, "a"} < set(named)
-    assert [("abcd"[i] if i >= 0 else None) for i in plain] == list(named)
+    assert all(name is NONE for name, label in zip(named, plain, strict=True) if label == NONE)
+    assert [("abcd"[i] if i >= 0 else NONE) for i in plain] == list(named)
+    assert {NONE, "a"} < set(named)
 
 
 def test_forward_is_the_calibrated_readout_and_differentiable(classifier, blobs):

@@ -1,5 +1,7 @@
 """Files and state dicts of classifiers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -50,7 +52,7 @@ def test_the_reject_threshold_is_part_of_the_classifier_and_its_file(network, tm
 
 
 def test_a_network_in_half_precision_keeps_the_numbers_of_its_calibrator(network, tmp_path, blobs, mlp):
-    classifier = Classifier.fit(network, blobs(1000, 1))
+    classifier = Classifier.fit(network, blobs(1000, 1), calibration="exponential")
     exponents = classifier.scorer.calibrator.exponents
     half = Classifier(mlp(), classifier.scorer).bfloat16()
     assert np.array_equal(half.scorer.calibrator.exponents, exponents)
@@ -81,12 +83,11 @@ def test_the_scorer_can_be_read_out_of_a_classifier_file(classifier, network, tm
 
 
 def test_state_dict_carries_the_calibrator(classifier, network, mlp):
-    other = Classifier(mlp(), Scorer.fit(np.random.default_rng(0).normal(size=(500, 4)), np.arange(500) % 4))
-    shape = classifier.scorer.calibrator.exponents.shape
-    other.parts["calibrator"].exponents = torch.ones(shape, dtype=torch.float64)
-    other.parts["calibrator"].weights = torch.ones(shape, dtype=torch.float64)
+    changed = replace(classifier.scorer.calibrator, yes=np.array([0.5]), no=np.array([0.25]))
+    other = Classifier(mlp(), replace(classifier.scorer, calibrator=changed))
     other.load_state_dict(classifier.state_dict())
-    assert np.array_equal(other.scorer.calibrator.exponents, classifier.scorer.calibrator.exponents)
+    assert np.array_equal(other.scorer.calibrator.yes, classifier.scorer.calibrator.yes)
+    assert np.array_equal(other.scorer.calibrator.no, classifier.scorer.calibrator.no)
 
 
 @pytest.mark.parametrize("calibration", [None, "histogram", "temperature", BetaCalibration.fit])

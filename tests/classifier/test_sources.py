@@ -71,7 +71,8 @@ def test_a_tuple_of_tensors_is_all_inputs_and_batches_may_bring_labels(network, 
             assert torch.allclose(classifier.predict(source).confidence, wanted.max(-1).values)
     without = DataLoader(TensorDataset(points, mask), batch_size=170)
     assert torch.allclose(fitted.predict(without).confidence, wanted.max(-1).values)  # two inputs, as in the fit
-    by_name = Classifier.fit(two_inputs(network), {"points": points, "mask": mask, "label": labels})
+    named = {"points": points, "mask": mask, "label": labels}
+    by_name = Classifier.fit(two_inputs(network), named, head="softmax", calibration=None)
     assert torch.equal(by_name.predict(with_labels).label, fitted.predict(with_labels).label)
 
 

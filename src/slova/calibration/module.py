@@ -29,9 +29,13 @@ class CalibratorModule(nn.Module):
             self.register_buffer(name, torch.tensor(numbers[name], dtype=torch.float64))
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        numbers = {name: getattr(self, name) for name in self._names}
-        log_probs: Tensor = _with_numbers(self.calibrator, numbers)(*inputs)
+        log_probs: Tensor = self.on_buffers(*inputs)
         return log_probs
+
+    @property
+    def on_buffers(self) -> Any:
+        """The calibrator with the buffers as its numbers."""
+        return _with_numbers(self.calibrator, {name: getattr(self, name) for name in self._names})
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CalibratorModule:
         device = fn(torch.empty(0)).device

@@ -1,0 +1,49 @@
+"""Files of classifiers: weights, calibrators, names and the shapes of the inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from slova import artifact
+from slova._collect import check_network, describe_inputs, described_inputs
+from slova._scorer_file import pack_scorer, unpack_scorer
+
+if TYPE_CHECKING:
+    from slova.classifier import Classifier
+
+__all__ = ["load_classifier", "save_classifier"]
+
+
+def save_classifier(classifier: Classifier, path: str | Path) -> None:
+    tensors, meta = pack_scorer(classifier.scorer)
+    tensors |= {f"network.{name}": value for name, value in classifier.network.state_dict().items()}
+    example = describe_inputs(classifier.example)
+    meta |= {"names": classifier.names, "reject": classifier.reject, "example": example}
+    artifact.save(path, "classifier", tensors, meta)
+
+
+def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module) -> Classifier:
+    check_network(network)
+    tensors, meta = artifact.load(path, "classifier", framework="torch")
+    weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
+    _check_weights(network, weights, path)
+    classifier = kind(network, unpack_scorer(tensors, meta), names=meta["names"], reject=meta["reject"])
+    classifier.example = described_inputs(meta.get("example"), path)
+    network.load_state_dict(weights)
+    return classifier
+
+
+def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:
+    """The same names and shapes, before anything is copied."""
+    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    if wrong:
+        first = wrong[0]
+        raise artifact.ArtifactError(
+            f"{path} does not fit this network: {len(wrong)} of its tensors differ, such as {first}: "
+            f"{found.get(first, 'missing')} in the file, {expected.get(first, 'missing')} in the network"
+        )
