@@ -43,7 +43,7 @@ ARRAYS = {
     "object": lambda: {"logits": np.array([[Bomb()]], object), "labels": LABELS},
     "empty": lambda: {"logits": LOGITS[:0], "labels": LABELS[:0]},
     "integers": lambda: {"logits": LOGITS.astype(np.int64), "labels": LABELS},
-    "flat": lambda: {"logits": LOGITS[0], "labels": LABELS},
+    "flat": lambda: {"logits": LOGITS[None], "labels": LABELS},
     "wide": lambda: {"logits": np.zeros((4, 5)), "labels": np.zeros(4, np.int64)},
 }
 TEXTS = {
@@ -102,7 +102,7 @@ class Bomb:
         ("empty.npz", "empty.npz has no rows"),
         ("header.csv", "header.csv has no rows"),
         ("integers.npz", "integers.npz has logits of type int64; expected floating point"),
-        ("flat.npz", "flat.npz: logits has shape (3,); logits must have shape (rows, classes)"),
+        ("flat.npz", "flat.npz: logits has shape (1, 30, 3); logits must have shape (rows, classes)"),
         ("cut.npz", "cut.npz is not an npz file, or is damaged"),
         ("ragged.csv", "ragged.csv has 3 cells in row 1 (counted from 0), and 4 columns"),
         ("comma.csv", "comma.csv has 5 cells in row 0 (counted from 0), and 4 columns"),

@@ -49,7 +49,10 @@ def test_logits_become_one_page(folder):
     [
         (["missing.npz"], "missing.npz cannot be read: No such file or directory"),
         (["nan.npz"], "nan.npz has NaN in"),
-        (["good.npz", "--ood", "wide.npy"], "wide.npy has 5 logits per row, expected 3, one per class"),
+        (
+            ["good.npz", "--head", "slova", "--ood", "wide.npy"],
+            "wide.npy has 5 logits per row, expected 3, one per class",
+        ),
         (["good.npz", "--model", "good.npz"], "good.npz is not a slova file"),
         (["good.npz", "--model", "model.slova", "--head", "ova"], "--head has no effect with --model"),
         ([], "Missing argument 'LOGITS'"),

@@ -50,10 +50,8 @@ def test_a_graph_that_loses_digits_is_not_written(target, name, inaccurate, scor
 def test_rows_at_an_edge_are_counted_with_their_largest_difference():
     """A step of a calibrator lies between a probability and the next larger one."""
     histogram = HistogramBinning([0.01, 0.1, 0.35, 0.8, 0.99], [0.0, 0.05, 0.2, 0.5, 0.9, 1.0])
-    scorer, logits = (
-        Scorer(classes=3, head=HEADS["softmax"], calibrator=histogram),
-        random_inputs(Scorer(classes=3))[::2],
-    )
+    scorer = Scorer(classes=3, head=HEADS["softmax"], calibrator=histogram)
+    logits = random_inputs(scorer)[::2]
     found = [*scorer.predict(logits), scorer(logits).log_probs]
     bounds = Bounds.of(half=False, tolerance=None)
     assert compare(tuple(found), scorer, logits, 0.0, bounds)[:4] == (32, 0, 0.0, 0.0)
@@ -64,8 +62,8 @@ def test_rows_at_an_edge_are_counted_with_their_largest_difference():
     found = [*edge.predict(logits), edge(logits).log_probs]
     found[1] = np.where(np.arange(32) == top, np.where(found[1] > 0.5, 1 / 3, 0.9), found[1])
     parity = compare(tuple(found), edge, logits, 0.0, bounds)
-    assert (parity.edge, parity.confidence, parity.at_edge) == (1, 0.0, pytest.approx(0.7))
-    assert str(parity) == "confidence within 0 on 32 rows, 1 of them at an edge within 0.7"
+    assert (parity.edge, parity.confidence, parity.at_edge) == (1, 0.0, pytest.approx(0.9 - 1 / 3))
+    assert str(parity) == "confidence within 0 on 32 rows, 1 of them at an edge within 0.6"
     both = parity.joined(parity._replace(rows=3, edge=0, confidence=1e-6, at_edge=0.0))
     assert both == parity._replace(rows=35, confidence=1e-6)
 

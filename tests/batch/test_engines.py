@@ -55,7 +55,7 @@ def test_a_fit_is_that_of_one_process_bit_for_bit(engine, rows):
     found = batch.fit(source, engine=engine)
     assert pack(found) == pack(wanted)
     logits = rows.logits[:500]
-    in_memory = Scorer.fit(rows.logits, rows.labels)
+    in_memory = Scorer.fit(rows.logits, rows.labels, calibration="exponential")
     np.testing.assert_allclose(found.predict(logits).confidence, in_memory.predict(logits).confidence, atol=0.01)
     assert found.threshold(risk=0.3) == pytest.approx(in_memory.threshold(risk=0.3), abs=0.01)
 
@@ -65,8 +65,9 @@ def test_a_fit_is_judged_by_rows_that_it_did_not_see(engine, rows):
         wanted = fit_and_evaluate(here, Plan(pairs="top"))
     with rows_of(rows.partitions(rows=300), engine) as there:
         found = fit_and_evaluate(there, Plan(pairs="top"))
-    assert (found.rows, found.before, found.after) == (ROWS, wanted.before, wanted.after)
-    assert found.after < found.before / 2
+    assert found.report == wanted.report
+    assert found.report.rows == ROWS
+    assert found.report.ece_after < found.report.ece_before / 2
 
 
 def test_metrics_are_those_of_one_process_bit_for_bit(engine, rows, scorer):

@@ -99,6 +99,6 @@ def test_an_engine_needs_a_registered_name_and_a_worker():
 
 
 def test_rows_of_another_number_of_classes_are_refused(rows, tmp_path):
-    with pytest.raises(EngineError, match="the rows have 4 logits each, but the scorer has 3 classes"):
+    with pytest.raises(EngineError, match="the rows have 4 logits each, but the scorer takes 3"):
         batch.score(rows.partitions(), tmp_path / "out", Scorer(classes=3))
     assert list(tmp_path.iterdir()) == []

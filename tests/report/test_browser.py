@@ -23,7 +23,7 @@ def path(logits, tmp_path_factory):
     labels = logits.argmax(1) * (np.random.default_rng(1).random(500) < 0.8)
     np.savez(folder / "mine.npz", logits=logits, labels=labels)
     np.save(folder / "<b>far.npy", logits[:200] - 2)
-    command = ["report", "mine.npz", "--ood", "<b>far.npy", "-o", "page.html"]
+    command = ["report", "mine.npz", "--head", "slova", "--ood", "<b>far.npy", "-o", "page.html"]
     assert CliRunner().invoke(main, [str(folder / word) if "." in word else word for word in command]).exit_code == 0
     return folder / "page.html"
 

@@ -27,7 +27,7 @@ from slova.io import Block
 from slova.metrics import Ece, Nll, Selection
 from slova.scorer import Scorer
 
-__all__ = ["Plan", "fit_and_evaluate", "fit_scorer", "recognise", "uncalibrated_scorer"]
+__all__ = ["FOLDS", "Plan", "fit_and_evaluate", "fit_scorer", "recognise", "uncalibrated_scorer"]
 
 FOLDS = 5
 
@@ -146,7 +146,7 @@ def _fold_numbers(first: int, rows: int) -> Array:
 
 
 def _histograms(uncalibrated: Scorer, plan: Plan, block: Block, first: int) -> _Histograms:
-    log_probs, log_none = uncalibrated(block.logits)
+    log_probs, log_none = uncalibrated.raw(block.logits)
     is_none = np.where(block.labels == NONE, 0, NONE)  # labels of the single class "none"
     pairs = PairHistogram.of(log_probs, block.labels, which=plan.pairs)
     return _Histograms(pairs, PairHistogram.of(log_none[:, None], is_none), len(block.labels))

@@ -17,7 +17,7 @@ import numpy as np
 
 from slova._detect import check_kind
 from slova.batch.batches import MapBlock, pack, unpack
-from slova.batch.engines import EngineError, Run, results
+from slova.batch.engines import EngineError, Run, results, try_task, unwrap
 from slova.io import Block
 from slova.scorer import Scorer
 
@@ -61,9 +61,9 @@ class PartitionedRows:
         return whole
 
     def first(self, *, labelled: bool = True) -> Block:
-        return first_rows(
-            block for each in self.partitions for _, block in each.blocks(self.classes, labelled=labelled)
-        )
+        blocks = (block for each in self.partitions for _, block in each.blocks(self.classes, labelled=labelled))
+        found: Block = unwrap(try_task(first_rows, blocks))
+        return found
 
 
 def first_rows(blocks: Iterable[Block]) -> Block:

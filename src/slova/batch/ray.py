@@ -18,7 +18,7 @@ from operator import add
 from typing import Any, TypeVar
 
 from slova.batch.batches import MapBlock, fold_batches, read_batch, score_table, unpack
-from slova.batch.engines import EngineError, Run, require, unwrap
+from slova.batch.engines import EngineError, Run, require, try_task, unwrap
 from slova.batch.local import cores
 from slova.batch.map_reduce import FIRST
 from slova.io import Block
@@ -63,7 +63,9 @@ class DatasetRows:
 
     def first(self, *, labelled: bool = True) -> Block:
         batches = self.dataset.take_batch(FIRST, batch_format="pyarrow").combine_chunks().to_batches()
-        return read_batch(batches[0], classes=self.classes, labelled=labelled)
+        task = partial(read_batch, classes=self.classes, labelled=labelled)
+        found: Block = unwrap(try_task(task, batches[0]))
+        return found
 
 
 def _scored(table: Any, *, scorer: Scorer, reject: float) -> Any:

@@ -69,7 +69,7 @@ def fit(
     Example: slova fit val.npz -o model.slova
     """
     options = {"pairs": pairs, "at_most_one": at_most_one or None}
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     streaming = stream or engine is not None
     calibration = calibration or ("exponential" if streaming else "posterior")
     _check_calibration(calibration, given)

@@ -13,7 +13,7 @@ calibrator may be steep.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign:
         share = sign * bounds.rounding
         step = sign * bounds.probability
         logits = _perturbed_probs(logits, step, softmax=bounds.softmax) if bounds.probability else logits
-        calibrator = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
+        calibrator: Any = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
         scorer, logits = replace(scorer, calibrator=calibrator), _perturbed(logits, share, 1.0)
     answers = (*scorer.answer(logits, ops, reject), scorer.readout(logits, ops, None).log_probs)
     return tuple(to_numpy(answer).astype(np.float64) for answer in answers)

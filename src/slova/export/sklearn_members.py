@@ -28,7 +28,7 @@ OPSETS = {"": OPSET, "ai.onnx.ml": 3}
 
 def converted(members: Members | Multiclass, log_odds: nn.Module, table: Tensor, job: Job) -> Exported:
     """The graph of the members, followed by `log_odds`, head, calibrator and threshold."""
-    scores = torch.rand(len(table), job.scorer.classes)
+    scores = torch.rand(len(table), job.scorer.classes * (2 if _takes_both(members) else 1))
     tail = onnx.load_from_string(exported_network(log_odds, ((scores,), {}), ["scores"], job).content)
     head = _joined(members, table)
     head.ir_version = tail.ir_version
@@ -37,12 +37,14 @@ def converted(members: Members | Multiclass, log_odds: nn.Module, table: Tensor,
 
 
 def _joined(members: Members | Multiclass, table: Tensor) -> ModelProto:
-    """A graph from X to one column of scores per class."""
+    """A graph from X to one column of scores per class; probabilities of a member and its complement are two columns,
+    because in float32 the complement of a probability near one has no digits."""
     raw, rows = members.response.method == "decision_function", table[:1].numpy()
     if isinstance(members, Multiclass):
         graphs = [_columns(_graph(unfrozen(members.model), rows, raw), pair=raw and len(members.classes) == 2)]
     else:
-        graphs = [_last_column(_member(model, rows, raw)) for model in members.models]
+        graphs = [_member(model, rows, raw) for model in members.models]
+        graphs = [_last_column(graph) for graph in graphs] if raw else graphs
     graphs = [compose.add_prefix_graph(graph, f"member_{k}/", rename_inputs=False) for k, graph in enumerate(graphs)]
     nodes = [node for graph in graphs for node in graph.node]
     nodes.append(helper.make_node("Concat", [graph.output[0].name for graph in graphs], [SCORES], axis=1))
@@ -53,18 +55,23 @@ def _joined(members: Members | Multiclass, table: Tensor) -> ModelProto:
     return helper.make_model(helper.make_graph(nodes, "members", [X], [output], weights), opset_imports=imports)
 
 
+def _takes_both(members: Members | Multiclass) -> bool:
+    return isinstance(members, Members) and members.response.method == "predict_proba"
+
+
 def _member(model: Any, rows: np.ndarray, raw: bool) -> GraphProto:
-    """The graph of a member; for a constant one its logit or its probability, whatever X is."""
+    """The graph of a member; for a constant one its logit or its probabilities, whatever X is."""
     if not isinstance(model, Constant):
         return _graph(model, rows, raw)
-    value = np.array([[model.logit if raw else 1 / (1 + np.exp(-model.logit))]], np.float32)
+    odds = np.exp([model.logit, -model.logit])
+    value = np.array([[model.logit] if raw else 1 / (1 + odds)], np.float32)
     nodes = [
         helper.make_node("ReduceSum", ["X", "axis"], ["sums"], keepdims=1),
         helper.make_node("Mul", ["sums", "zero"], ["zeros"]),
         helper.make_node("Add", ["zeros", "value"], ["score"]),
     ]
     numbers = {"axis": np.array([1]), "zero": np.zeros((1, 1), np.float32), "value": value}
-    output = helper.make_tensor_value_info("score", TensorProto.FLOAT, ["batch", 1])
+    output = helper.make_tensor_value_info("score", TensorProto.FLOAT, ["batch", value.shape[1]])
     return helper.make_graph(nodes, "constant", [], [output], [_named(*entry) for entry in numbers.items()])
 
 

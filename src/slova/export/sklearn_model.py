@@ -83,8 +83,8 @@ class Linear(nn.Module):
 
 
 class ToLogits(nn.Module):
-    """Outputs (N, K) of converted models as logits; one column f of two classes comes as (-f, f). See
-    `slova.sklearn.models.Response`."""
+    """Outputs (N, K) of converted models as logits, (N, 2 K) for probabilities of members; one column f of two classes
+    comes as (-f, f). See `slova.sklearn.models.Response`."""
 
     def __init__(self, response: Response, classes: int) -> None:
         super().__init__()
@@ -93,11 +93,10 @@ class ToLogits(nn.Module):
     def forward(self, outputs: Tensor) -> Tensor:
         outputs, smoothing = outputs.double(), self.response.smoothing  # a graph drops additions of less than 1e-8
         if self.response.method == "predict_proba":
-            outputs = outputs.clip(0, 1)  # float32 may exceed them
-            log_probs = torch.log(outputs + smoothing)
-            own = self.response.head == "slova"
-            rest = torch.log1p(smoothing - outputs) if own else math.log1p(self.classes * smoothing)
-            return (log_probs - rest).float()
+            log_probs = torch.log(outputs.clip(0, 1) + smoothing)  # float32 may exceed them
+            if self.response.head == "slova":  # each class has the columns of its complement and of itself
+                return (log_probs[:, 1::2] - log_probs[:, ::2]).float()
+            return (log_probs - math.log1p(self.classes * smoothing)).float()
         return (outputs / 2 if self.response.head == "softmax" and self.classes == 2 else outputs).float()
 
 
