@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_digits, make_blobs, make_classification
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_blobs, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit
+from sklearn.metrics import log_loss
+from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, train_test_split
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from slova.calibration import SmallValidationWarning
-from slova.metrics import ece
+from slova.metrics import auroc, ece
 from slova.sklearn import SlovaClassifier
 
 small = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
@@ -54,7 +59,7 @@ def test_no_row_calibrates_a_model_that_was_fitted_on_it(cv, multiclass):
     classifier = SlovaClassifier(Memory(), cv=cv, multiclass=multiclass).fit(X, y)
     assert sum(seen for seen, _ in Memory.asked) == 0
     assert sum(unseen for _, unseen in Memory.asked) >= (600 if classifier.multiclass == "auto" else 3 * 600)
-    assert classifier.score(X, y) == 1  # the models that are kept know every row,
+    assert (classifier.models_.logits(X).argmax(axis=1) == y).all()  # the models that are kept know every row,
     assert classifier.confidence(noise(seed=1)[0]).mean() < 0.45  # but the calibration has seen no skill
 
 
@@ -92,6 +97,55 @@ def test_the_probabilities_are_calibrated(base, multiclass):
     assert top_ece(classifier, y, classifier.predict_proba(X)) < 0.06
     hits = classifier.predict(X) == y
     assert abs(classifier.confidence(X).mean() - hits.mean()) < 0.1
+
+
+TABLES = {
+    "digits": (load_digits, ["nb", "forest", "logistic", "svc"]),
+    "wine": (load_wine, ["nb", "forest", "logistic", "svc", "mlp"]),
+    "cancer": (load_breast_cancer, ["nb", "forest", "logistic", "svc", "mlp"]),
+}
+MODELS = {
+    "nb": GaussianNB(),
+    "forest": RandomForestClassifier(30, random_state=0),
+    "logistic": LogisticRegression(max_iter=500),
+    "svc": LinearSVC(),
+    "mlp": MLPClassifier((30,), solver="lbfgs", max_iter=200, random_state=0),
+}
+
+
+@small
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_accuracy_is_lost_and_the_log_loss_is_less_than_with_a_temperature():
+    losses, accuracies = [], []
+    for load, names in TABLES.values():
+        X, y = load(return_X_y=True)
+        train, test, labels, truth = train_test_split(X, y, train_size=0.6, stratify=y, random_state=0)
+        for name in names:
+            base = make_pipeline(StandardScaler(), MODELS[name])
+            ours = SlovaClassifier(base, cv=3).fit(train, labels)
+            rival = CalibratedClassifierCV(base, method="temperature", cv=3, ensemble=False).fit(train, labels)
+            own = (ours.models_.logits(test).argmax(axis=1) == truth).mean()  # of the estimator fitted on all rows
+            accuracies.append(ours.score(test, truth) - own)
+            losses.append([log_loss(truth, model.predict_proba(test)) for model in (ours, rival)])
+    assert np.min(accuracies) > -0.005
+    assert np.mean(accuracies) >= 0
+    assert np.mean(losses, axis=0)[0] < 0.95 * np.mean(losses, axis=0)[1]
+
+
+@small
+@pytest.mark.parametrize("options", [{"multiclass": "ovr"}, {"none_label": 9}])
+def test_unknown_digits_are_ranked_by_p_none(digits, options):
+    X, y = digits
+    y = np.array([int(name[-1]) for name in y])
+    train, known, new = (np.flatnonzero(rows) for rows in (y[:1000] < 8, y[1000:] < 8, y[1000:] == 8))
+    if "none_label" in options:
+        train = np.flatnonzero(y[:1000] != 8)
+    classifier = SlovaClassifier(LogisticRegression(), **options).fit(X[train], y[train])
+    none = classifier.none_proba(X[1000:])
+    assert auroc(1 - none[known], 1 - none[new]) > 0.85
+    whole = classifier.predict_proba_with_none(X[1000:])
+    np.testing.assert_allclose(whole.sum(axis=1), 1)
+    np.testing.assert_allclose(whole[:, -1], none)
 
 
 @small
@@ -177,7 +231,7 @@ def test_early_batches_count_less_in_the_calibration_of_a_stream(digits):
     assert stream.stream_.top.count.sum() == pytest.approx(300 * (1 / 3 + 2 / 3 + 1))
     none = [(y[rows] == "digit 9").sum() for rows in np.split(np.arange(300, 1200), 3)]
     assert stream.stream_.none.hits.sum() == pytest.approx(none @ np.array([1, 2, 3]) / 3)
-    assert stream.scorer_.none_is_calibrated
+    assert stream.scorer_.none == "calibrated"
 
 
 @small

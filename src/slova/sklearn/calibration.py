@@ -1,7 +1,8 @@
 """Calibration of a `SlovaClassifier` on rows that its models were not fitted on: out of fold, or before `partial_fit`.
 
-The exponential calibration is fitted to the top class of each row, whose confidence is reported. Its value at
-probability one may be less than one, because trees and naive Bayes can be wrong with probability one.
+The default is the posterior calibration of log-odds. The exponential one is fitted to the top class of each row, whose
+confidence is reported; its value at probability one may be less than one, because trees and naive Bayes can be wrong
+with probability one.
 """
 
 from __future__ import annotations
@@ -13,26 +14,27 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
+from slova._detect import detect_head
 from slova.calibration import (
     AffineCalibration,
     ExponentialCalibration,
     PairHistogram,
+    PosteriorCalibration,
     SmallValidationWarning,
-    TemperatureScaling,
 )
-from slova.heads import HEADS, NONE, Readout
+from slova.heads import HEADS, NONE, SOFTMAX, Readout, log_softmax
 from slova.scorer import Scorer
 from slova.sklearn.models import Floats, Labels, Response, Weight
 
-__all__ = ["OutOfFold", "StreamCounts", "choose_smoothing", "fit_scorer", "out_of_fold", "splits"]
+__all__ = ["OutOfFold", "StreamCounts", "class_probs", "fit_scorer", "out_of_fold", "recognise", "splits"]
 
-SMOOTHINGS = (1e-6, 1e-4, 1e-3, 1e-2, 3e-2)
+LEAST = 1e-12  # of a probability, so that no row has an infinite loss
+LEAD = 1e-9  # the share by which the top class exceeds the others, so that it is the argmax
 FIT_TOP = partial(ExponentialCalibration.fit, which="top", at_most_one=True)
 
 
@@ -94,38 +96,14 @@ def _fold(
     return OutOfFold.of(models.outputs(unseen), labels[test], held)
 
 
-def choose_smoothing(rows: OutOfFold, response: Response) -> Response:
-    """The response with the smoothing of the smallest loss, when a scale of the logits is fitted along with it."""
-    if response.method != "predict_proba":
+def recognise(rows: OutOfFold, response: Response) -> Response:
+    """A decision function of several classes is one-vs-rest, unless its values are softmax logits on these rows."""
+    if not response.rescale or response.head != "slova":
         return response
-    tried = [replace(response, smoothing=number) for number in SMOOTHINGS]
-    losses = [_best_scale(one.logits(rows.outputs), rows.labels, rows.weight, one.head)[1] for one in tried]
-    return tried[int(np.argmin(losses))]
-
-
-def fit_temperature(log_probs: Floats, labels: Labels, *, weight: Weight = None) -> TemperatureScaling:
-    """Temperature scaling with a penalty, so that a few rows that are all correct do not lead to certainty."""
-    return TemperatureScaling(1 / _best_scale(log_probs, labels, weight, "softmax")[0])
-
-
-def _best_scale(logits: Floats, labels: Labels, weight: Weight, head: str) -> tuple[float, float]:
-    """The scale of the logits with the smallest log-loss of softmax, or of K binary problems, and that loss."""
-    weight = np.ones(len(logits)) if weight is None else weight
-    target = np.arange(logits.shape[1]) == labels[:, None]
-    if head == "softmax":
-        logits = logits - logits.max(axis=1, keepdims=True)
-        weight = weight * (labels != NONE)
-
-    def loss(log_scale: float) -> float:
-        scaled = np.exp(log_scale) * logits
-        if head == "softmax":
-            losses = np.log(np.exp(scaled).sum(axis=1)) - (scaled * target).sum(axis=1)
-        else:
-            losses = np.logaddexp(0, np.where(target, -scaled, scaled)).sum(axis=1)
-        return float(weight @ losses + log_scale**2)
-
-    found = minimize_scalar(loss, bounds=(-4.0, 3.0), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x)), float(found.fun)
+    logits = response.logits(rows.outputs)
+    scaled = AffineCalibration.fit(logits, rows.labels, weight=rows.weight)(logits)
+    is_softmax = detect_head(scaled, rows.labels).head == SOFTMAX
+    return replace(response, head="softmax", rescale=False) if is_softmax else response
 
 
 def fit_scorer(rows: OutOfFold | None, response: Response, classes: int, calibration: Any) -> Scorer:
@@ -139,7 +117,7 @@ def fit_scorer(rows: OutOfFold | None, response: Response, classes: int, calibra
     if response.rescale:
         before = _scale(logits, rows, response)
         logits = before(logits)
-    fit = _default(calibration, has_none=bool((rows.labels == NONE).any()))
+    fit = FIT_TOP if isinstance(calibration, str) and calibration == "exponential" else calibration
     return replace(Scorer.fit(logits, rows.labels, head=head, calibration=fit, weight=rows.weight), before=before)
 
 
@@ -151,11 +129,30 @@ def _scale(logits: Floats, rows: OutOfFold, response: Response) -> AffineCalibra
     return AffineCalibration.fit(logits, rows.labels, weight=rows.weight)
 
 
-def _default(calibration: Any, *, has_none: bool) -> Any:
-    """What "auto" is: with NONE rows the exponential calibration, otherwise a temperature, which ignores NONE rows."""
-    if not isinstance(calibration, str) or calibration not in ("auto", "exponential"):
-        return calibration
-    return FIT_TOP if has_none or calibration == "exponential" else fit_temperature
+def class_probs(scorer: Scorer, logits: Floats) -> Floats:
+    """Probabilities (N, K) of the classes, given one of them, whose argmax is the label of the scorer."""
+    if scorer.calibrator is None:
+        log_probs = log_softmax(logits if scorer.before is None else scorer.before(logits))
+    elif scorer.none == "calibrated" and scorer.calibrator.elementwise:
+        log_probs, log_none = scorer(logits)
+        log_probs = log_probs - np.log1p(-np.minimum(np.exp(log_none), 1 - LEAST))[:, None]
+    else:
+        log_probs = _without_none(scorer)(logits).log_probs
+    top = scorer.predict(logits).top[:, None]
+    probs = np.exp(np.maximum(log_probs, np.log(LEAST)))
+    largest = np.maximum(probs.max(axis=1, keepdims=True), (1 + LEAD) / scorer.classes)
+    probs = np.minimum(probs, (1 - LEAD) * largest)  # a calibrator may tie classes
+    np.put_along_axis(probs, top, largest, axis=1)
+    return np.asarray(probs / probs.sum(axis=1, keepdims=True))
+
+
+def _without_none(scorer: Scorer) -> Scorer:
+    """The scorer of the classes alone: P(none) is 0."""
+    calibrator: Any = scorer.calibrator
+    if isinstance(calibrator, PosteriorCalibration):
+        calibrator = replace(calibrator, none=None)
+    head = replace(scorer.head, log_none=None)
+    return replace(scorer, calibrator=calibrator, none_calibrator=None, head=head)
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ class StreamCounts:
     def calibrate(self, scorer: Scorer) -> Scorer:
         fit = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
         none = fit(self.none.pairs) if self.none.hits.any() and scorer.head.log_none is not None else None
-        return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none, validation=None)
+        return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none, validation=None, report=None)
 
 
 def _scaled(counts: PairHistogram, share: float) -> PairHistogram:

@@ -17,12 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from slova.metrics import Selection
+from slova.evaluation import selection_of
 from slova.prediction import Prediction
-from slova.sklearn.calibration import OutOfFold, StreamCounts, choose_smoothing, fit_scorer, out_of_fold, splits
-from slova.sklearn.labels import check_labels, classes_of, complete_rows, encode, possible_labels
+from slova.sklearn.calibration import (
+    OutOfFold,
+    StreamCounts,
+    class_probs,
+    fit_scorer,
+    out_of_fold,
+    recognise,
+    splits,
+)
+from slova.sklearn.labels import check_labels, classes_of, encode, possible_labels
 from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
-from slova.sklearn.models import Floats, Labels, Weight, fit_members, fit_multiclass, read_multiclass, start
+from slova.sklearn.models import Floats, Labels, Multiclass, Weight, fit_members, fit_multiclass, read_multiclass, start
 from slova.thresholds import threshold_for
 
 if TYPE_CHECKING:
@@ -46,7 +54,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown inputs. "auto" is "native", but "ovr" if y contains `none_label` or the estimator is binary: one
         multi-class model cannot learn to reject. Two classes always have one model, unless y contains `none_label`.
     `response_method`: "auto", "decision_function" or "predict_proba"; see `slova.sklearn.models` for "auto".
-    `calibration`: "auto", "exponential", "temperature", "beta", "isotonic", "histogram", a fit function, or None.
+    `calibration`: a name of `slova.calibration.CALIBRATORS`, a fit function, or None; by default the posterior
+        calibration of log-odds.
     `reject`: the confidence below which `predict` returns `none_label`; None never rejects. See `threshold`.
     `none_label`: a label of the type of the others. Training rows that have it belong to no class: the models learn to
         reject them, and P(none) is calibrated on them.
@@ -61,7 +70,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cv: Any = 5,
         multiclass: str = "auto",
         response_method: str = "auto",
-        calibration: Any = "auto",
+        calibration: Any = "posterior",
         reject: float | None = None,
         none_label: Any = None,
         n_jobs: int | None = None,
@@ -94,8 +103,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             params = fit_and_split_params(self, self._base, weight, groups, fit_params)
             rows = self._fit_models(X, labels, weight, params)
-        if rows is not None:
-            self.models_ = replace(self.models_, response=choose_smoothing(rows, self.models_.response))
+        if rows is not None and isinstance(self.models_, Multiclass):
+            self.models_ = replace(self.models_, response=recognise(rows, self.models_.response))
         self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration)
         self.stream_ = self._counts(rows) if rows is not None and _can_stream(self) else None
         return self
@@ -136,19 +145,15 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(labels[self._prediction(X, reject or 0.0).label])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Calibrated probabilities (N, K) of the classes, given that the input belongs to one of them.
+        """Calibrated probabilities (N, K) of the classes, given that the input belongs to one of them; rows sum to one.
 
-        Rows sum to one. The top class has its confidence, or 1/K if that is larger: reject by `confidence`.
+        The largest of them is that of the label, but it is not the `confidence` where P(none) is calibrated.
         """
-        logits = self._logits(X)
-        log_probs, log_none = self.scorer_(logits)
-        if self.scorer_.none == "calibrated":
-            log_probs = np.minimum(log_probs - np.log1p(-np.minimum(np.exp(log_none), 0.999999))[:, None], 0.0)
-        return complete_rows(log_probs, logits.argmax(axis=1, keepdims=True))
+        return class_probs(self.scorer_, self._logits(X))
 
     def predict_proba_with_none(self, X: Any) -> Floats:
         """Probabilities (N, K + 1) of the classes and, in the last column, of none of them; rows sum to one."""
-        return np.hstack([(1 - (none := self.none_proba(X)[:, None])) * self.predict_proba(X), none])
+        return np.asarray(self.scorer_.predict_proba(self._logits(X)))
 
     def decision_function(self, X: Any) -> Floats:
         """log predict_proba (N, K), for two classes the log-odds of the second (N,). Probabilities below the machine
@@ -165,9 +170,11 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._prediction(X).confidence)
 
     def none_proba(self, X: Any) -> Floats:
-        """P(none of the classes) (N,), calibrated if y had rows labelled `none_label`.
+        """P(none of the classes) (N,), by which unknown inputs are ranked. It is calibrated if y had rows labelled
+        `none_label`.
 
-        Otherwise it is that of the one-vs-rest models, or 0: one multi-class model has no evidence of it.
+        Otherwise one-vs-rest models split what is left of the confidence like their evidence, and it is 0 for one
+        multi-class model, which has no evidence of it. `scorer_.none` is "calibrated", "evidence" or "absent".
         """
         return np.asarray(self._prediction(X).none)
 
@@ -181,8 +188,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation = self.scorer_.validation
         if X is not None:
             prediction = self._prediction(X)
-            correct = prediction.label == self._encode(check_labels(y))
-            validation = Selection.histogram(np.asarray(prediction.confidence, np.float64), correct)
+            validation = selection_of(prediction, self._encode(check_labels(y)))
         if validation is None:
             raise ValueError("threshold requires X and y after partial_fit, because no row of fit is left")
         return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
@@ -194,7 +200,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def export(self, path: str | Path, X: Any = None, *, tolerance: float | None = None) -> Parity:
         """Write models, head, calibration and threshold as one .onnx file (.pt2 too for linear models).
 
-        The graph maps X to label, confidence, none, several and log_probs; labels are indices of `classes_`, and -1. It
+        The graph maps X to label, confidence, none, ambiguous and log_probs; labels are indices of `classes_` or -1. It
         is compared with this classifier on X, or on random rows, and written only if all outputs are within `tolerance`
         (the returned `slova.export.Parity`). Linear models need torch, others skl2onnx as well.
         """

@@ -1,4 +1,4 @@
-"""Labels of any type as indices of the classes, and rows of probabilities that sum to one."""
+"""Labels of any type as indices of the classes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from slova.calibration import complete
 from slova.heads import NONE
 
-__all__ = ["check_labels", "classes_of", "complete_rows", "encode", "possible_labels"]
+__all__ = ["check_labels", "classes_of", "encode", "possible_labels"]
 
 Names = NDArray[Any]
-LEAD = 1e-6  # the share by which a top class below 1/K exceeds the others of its row, so that it is their argmax
 
 
 def check_labels(y: Any) -> Names:
@@ -52,15 +50,6 @@ def possible_labels(classes: Names, none_label: Any, reject: float | None) -> Na
     if _is_none(classes, none_label).any():
         raise ValueError(f"none_label={none_label!r} must not be one of the classes {classes}")
     return classes if none_label is None else np.append(classes, none_label)
-
-
-def complete_rows(log_probs: NDArray[np.float64], top: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Probabilities (N, K) that sum to one, the largest that of the class `top` (N, 1): see `slova.complete`."""
-    least = np.log((1 + LEAD) / log_probs.shape[1])
-    largest = np.maximum(log_probs.max(axis=1, keepdims=True), least)
-    log_probs = np.minimum(log_probs, largest - LEAD)  # a calibrator may tie classes
-    np.put_along_axis(log_probs, top, largest, axis=1)
-    return np.asarray(np.exp(complete(log_probs, none=False).log_probs))
 
 
 def _is_none(names: Names, none_label: Any) -> NDArray[np.bool_]:

@@ -7,8 +7,7 @@ otherwise the `decision_function` (linear SVM).
 `predict_proba` (logistic regression, gradient boosting), otherwise the log-odds of `predict_proba` (random forest),
 otherwise the `decision_function` (linear SVM).
 
-A decision function that is not a log-odds has an arbitrary scale, which is fitted with the calibration. Probabilities
-of exactly 0 or 1 are smoothed, by a number that is chosen on held-out rows.
+A decision function that is not a log-odds has an arbitrary scale, which is fitted with the calibration.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Labels = NDArray[np.int64]
 Weight = Floats | None
 METHODS = ("decision_function", "predict_proba")
 COMPARED = 20  # rows on which a decision function is compared with predict_proba
-SMOOTHING = 1e-4  # until held-out rows choose one
+SMOOTHING = 1e-6  # added to probabilities of 0; the posterior calibration has a smoothing of its own
 
 
 @dataclass(frozen=True)
