@@ -128,3 +128,46 @@ def ood_rows() -> Callable[..., list[Row]]:
 @pytest.fixture(scope="session")
 def histogram() -> Callable[..., Histogram]:
     return _histogram
+
+
+class Opened:
+    """A page with its console messages and requests."""
+
+    def __init__(self, page, path) -> None:
+        self.page, self.path, self.messages, self.requests = page, path, [], []
+        page.set_default_timeout(8000)
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("dialog", lambda dialog: (self.messages.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def open(self, panel: str = "shift", *, width: int = 1280):
+        """This panel from the beginning, with all its methods."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.goto("about:blank")
+        self.page.goto(f"file://{self.path}#{panel}-digits")
+        if self.page.locator("#methods").is_visible():
+            self.page.locator("#methods").get_by_role("button", name="All").click()
+        return self.page
+
+    def choose(self, label: str, value: str) -> None:
+        self.page.get_by_role("combobox", name=label).select_option(value)
+
+    def reject(self, threshold: float) -> dict[str, list[str]]:
+        """The rows of the table at a threshold, by method."""
+        self.page.locator("#threshold").fill(str(threshold))
+        rows = self.page.locator("#reject-table tbody tr").all()
+        return {row.locator("th").inner_text(): row.locator("td").all_inner_texts() for row in rows}
+
+
+@pytest.fixture(scope="module")
+def opened(browser, made_results, tmp_path_factory):
+    """The page of `made_results` in a real browser."""
+    from slova_bench.report.comparison import comparison
+    from slova_bench.results_folder import ResultsFolder
+
+    from slova.report.page import render
+
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(comparison(ResultsFolder.read(made_results))), encoding="utf-8")
+    return Opened(browser.new_page(color_scheme="light", reduced_motion="reduce"), path)

@@ -1,4 +1,4 @@
-"""`slova bench` as a user meets it: options, sentences for what is wrong, nothing half written."""
+"""`slova bench` from the command line: options, one sentence per error, nothing half written."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def bench(*words: object):
 
 
 def fails(done) -> str:
-    """The sentence of a command that ended with exit code 2 and said no more."""
+    """The sentence of a command that ended with exit code 2 and printed nothing else."""
     assert done.exit_code == 2, (done.stdout, done.stderr)
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -39,10 +39,10 @@ def seeds(folder) -> set[int]:
     return {row.seed for row in Results(folder / "results", "ood-digits-quick").read()}
 
 
-@pytest.mark.parametrize(("text", "wanted"), [("2", {0, 1}), ("0,2", {0, 2}), ("3,", {3}), ("1,1", {1})])
-def test_seeds_are_a_count_or_a_list(folder, text, wanted):
+@pytest.mark.parametrize(("text", "expected"), [("2", {0, 1}), ("0,2", {0, 2}), ("3,", {3}), ("1,1", {1})])
+def test_seeds_are_a_count_or_a_list(folder, text, expected):
     assert bench("run", "ood", "--quick", "--methods", "softmax", "--seeds", text).exit_code == 0
-    assert seeds(folder) == wanted
+    assert seeds(folder) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_seeds_are_a_count_or_a_list(folder, text, wanted):
         (["ood", "--minutes", "0"], "Invalid value for '--minutes'"),
     ],
 )
-def test_what_cannot_be_is_a_sentence_and_leaves_nothing(folder, words, sentence):
+def test_a_bad_option_is_one_sentence_and_leaves_nothing(folder, words, sentence):
     assert fails(bench("run", *words)).startswith(sentence)
     assert list(folder.iterdir()) == []
 
 
-def test_a_gpu_that_is_not_there_is_a_sentence(folder, monkeypatch):
+def test_a_missing_gpu_is_one_sentence(folder, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert (
         fails(bench("run", "ood", "--device", "cuda")) == "device 'cuda' is not available; --device cpu runs everywhere"
@@ -143,7 +143,7 @@ def test_interrupted_it_keeps_the_rows_and_states_how_to_resume(folder, monkeypa
     assert done.exit_code == 130
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1] == (
-        f"interrupted: {2 + 2 * 4} rows kept in {file}; the same command goes on from there"
+        f"interrupted: {2 + 2 * 4} rows kept in {file}; the same command continues from there"
     )
     assert len(file.read_text().splitlines()) == 1 + 3, "a header and one line per cell"
     assert not list((folder / "results").glob(".*"))
@@ -206,7 +206,7 @@ def test_a_full_disk_is_a_sentence_and_a_later_run_completes(folder, monkeypatch
 
 
 @pytest.mark.parametrize("option", ["--results", "--store"])
-def test_a_folder_that_cannot_be_written_to_is_found_out_before_the_training(folder, monkeypatch, option):
+def test_a_folder_that_cannot_be_written_to_is_an_error_before_the_training(folder, monkeypatch, option):
     (folder / "taken").write_text("a file")
     monkeypatch.setattr("slova_bench.pipeline.train", lambda *_: pytest.fail("trained in vain"))
     assert "taken" in fails(bench("run", "ood", "--quick", "--methods", "softmax", option, "taken"))

@@ -1,4 +1,4 @@
-"""`slova bench report` as a user meets it: one file, one sentence for what is wrong, nothing half written."""
+"""`slova bench report` from the command line: one file, one sentence per error, nothing half written."""
 
 import pytest
 from click.testing import CliRunner
@@ -74,7 +74,7 @@ def test_figures_and_docs_come_beside_the_page(results):
         (["good.npz"], "Got unexpected extra argument"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(folder, words, sentence):
+def test_an_error_is_one_sentence(folder, words, sentence):
     (folder / "report.html").write_text("before")
     assert fails(*words).startswith(sentence)
     assert (folder / "report.html").read_text() == "before"
@@ -85,4 +85,4 @@ def test_a_malformed_csv_is_refused_with_line_and_column(results):
     lines = path.read_text().splitlines()
     lines[4] = lines[4].rpartition(",")[0] + ",many"
     path.write_text("\n".join(lines) + "\n")
-    assert fails().endswith("shift-digits.csv, line 5, column value: 'many' is not a number")
+    assert fails().endswith("shift-digits.csv, line 5, column nll: 'many' is not a number")

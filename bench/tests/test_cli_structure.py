@@ -13,15 +13,15 @@ COMMANDS = ["run", "images", "list", "report", "demo"]
 
 
 def test_the_commands_are_listed():
-    said = CliRunner().invoke(main, ["bench", "--help"])
-    listed = [line.split()[0] for line in said.stdout.partition("Commands:\n")[2].splitlines()]
+    done = CliRunner().invoke(main, ["bench", "--help"])
+    listed = [line.split()[0] for line in done.stdout.partition("Commands:\n")[2].splitlines()]
     assert listed == COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_every_command_has_an_example_that_parses(command):
-    said = CliRunner().invoke(main, ["bench", command, "--help"]).stdout
-    line = next(line for line in said.splitlines() if "Example: slova bench " in line)
+    printed = CliRunner().invoke(main, ["bench", command, "--help"]).stdout
+    line = next(line for line in printed.splitlines() if "Example: slova bench " in line)
     words = line.split("Example: slova bench ")[1].split()
     bench = main.get_command(None, "bench")
     assert bench.get_command(None, words[0]).make_context("slova bench", words[1:]).params is not None

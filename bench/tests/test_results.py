@@ -1,4 +1,4 @@
-"""Rows on disk: what is written is read, whatever was cut off is measured again, and a bad file is refused."""
+"""Rows on disk: what is written is read, incomplete lines are measured again, and a malformed file is refused."""
 
 import math
 import os
@@ -19,7 +19,7 @@ def results(tmp_path):
     return Results(tmp_path, "shift")
 
 
-def test_rows_come_back_in_order_whatever_the_order_they_came_in(results):
+def test_rows_are_read_in_order_whatever_the_order_of_appending(results):
     rows = [row(seed=seed, level=level, metric=m) for seed in (2, 10) for level in (0.5, 10.0) for m in ("ece", "nll")]
     shuffled = random.Random(0).sample(rows, len(rows))
     results.append(shuffled[:3])
@@ -38,7 +38,7 @@ def test_a_value_keeps_eight_digits(results, value):
     assert results.path.read_bytes() == before
 
 
-def test_a_level_of_many_digits_is_the_same_measurement_after_a_while(results):
+def test_a_level_of_many_digits_is_the_same_measurement_when_read(results):
     results.append([row(level=1 / 3)])
     assert results.close()[0].key == row(level=1 / 3).key
 
@@ -60,7 +60,7 @@ def test_a_name_with_a_line_break_is_refused_and_nothing_is_written(results, nam
 
 
 def test_wherever_the_journal_is_cut_only_whole_lines_count_and_the_end_is_the_same(results):
-    """A number that lost its last digits is still a number: the line's end tells."""
+    """A number that lost its last digits is still a number: the end of the line decides."""
     rows = [row(metric, 0.51234567 + seed, seed=seed, preset="ä,b") for seed in (0, 1) for metric in ("ece", "nll")]
     results.append(rows)
     whole = results.journal.read_bytes()
@@ -75,7 +75,7 @@ def test_wherever_the_journal_is_cut_only_whole_lines_count_and_the_end_is_the_s
         assert results.close() == expected
 
 
-def test_a_measurement_that_came_twice_is_one_row_and_the_later_one_counts(results):
+def test_of_two_rows_for_one_measurement_the_later_one_counts(results):
     results.append([row(value=0.1)])
     results.close()
     results.append([row(value=0.2), row(value=0.3, n=100)])

@@ -1,4 +1,4 @@
-"""Nothing is computed twice, nothing is taken for something else, and files are whole or not there."""
+"""Nothing is computed twice, no result is confused with another, and files are whole or absent."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ WHAT = {"loss": "a", "recipe": {"rate": 0.1, "epochs": 3}, "seed": 0}
 
 
 class Counted:
-    """A computation that knows how often it was done."""
+    """A computation that counts its calls."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -93,7 +93,7 @@ def test_a_file_explains_itself(store):
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b[:-1] + bytes([b[-1] ^ 1])])
-def test_a_damaged_file_is_computed_again_and_that_is_said(store, caplog, damage):
+def test_a_damaged_file_is_computed_again_with_a_warning(store, caplog, damage):
     compute, path = Counted(), store.path("weights", WHAT)
     store.get("weights", WHAT, compute)
     path.write_bytes(damage(path.read_bytes()))
@@ -116,7 +116,7 @@ def test_a_crash_while_saving_leaves_nothing(store, monkeypatch, call):
     assert [path for path in store.folder.rglob("*") if path.is_file()] == []
 
 
-def test_a_folder_that_cannot_be_is_found_out_before_the_work(tmp_path):
+def test_an_impossible_folder_is_an_error_before_the_work(tmp_path):
     (tmp_path / "store").write_text("a file")
     compute = Counted()
     with pytest.raises(OSError, match="store"):
@@ -181,7 +181,7 @@ def closure(rate: float):
 
 @pytest.mark.parametrize("value", [closure(0.1), lambda: 1, closure, Callable1(0.1).__call__, torch.nn.ReLU(), len])
 def test_a_function_without_a_stable_name_is_refused(value):
-    """Two closures have one name: their networks would be taken for each other's."""
+    """Two closures have one name: their networks would be confused."""
     with pytest.raises(ValueError, match=r"has no stable name: .*@stable.*functools\.partial"):
         describe(value)
 
@@ -193,10 +193,10 @@ from dataclasses import replace
 from slova_bench.methods import methods
 from slova_bench.pipeline import Bench
 from slova_bench.dataset_recipes import DATASET_RECIPES
-benches = [Bench(setting) for setting in DATASET_RECIPES.values()]
+benches = [Bench(recipe) for recipe in DATASET_RECIPES.values()]
 print(json.dumps([b.weights(m, 3) for b in benches for m in methods().values()], sort_keys=True))
 """
-    said = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=tmp_path,
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -205,6 +205,6 @@ print(json.dumps([b.weights(m, 3) for b in benches for m in methods().values()],
     }  # fmt: skip
     from slova_bench.methods import methods
 
-    here = [Bench(setting).weights(m, 3) for setting in DATASET_RECIPES.values() for m in methods().values()]
-    assert said == {json.dumps(here, sort_keys=True) + "\n"}
-    assert " at 0x" not in next(iter(said))
+    here = [Bench(recipe).weights(m, 3) for recipe in DATASET_RECIPES.values() for m in methods().values()]
+    assert printed == {json.dumps(here, sort_keys=True) + "\n"}
+    assert " at 0x" not in next(iter(printed))

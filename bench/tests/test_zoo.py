@@ -1,4 +1,4 @@
-"""Trained networks by name: those of the package and of the repository, or fetched and checked."""
+"""Trained networks by name: those of the package and of the repository, or downloaded and verified."""
 
 import hashlib
 import http.server
@@ -35,7 +35,7 @@ def test_no_network_is_an_orphan(file):
 
 
 @pytest.mark.parametrize("name", ["softmax-cifar10", "ova-cifar10", "softmax-cifar10-3"])
-def test_a_network_is_what_its_name_says_and_answers(name):
+def test_a_network_matches_its_name_and_returns_logits(name):
     meta = load(zoo.path_of(name), "weights")[1]["what"]
     assert meta["data"] == "cifar10-train"
     assert meta["seed"] == (3 if name.endswith("3") else 0)
@@ -46,7 +46,7 @@ def test_a_network_is_what_its_name_says_and_answers(name):
         assert network(torch.rand(2, 3, 32, 32)).shape == (2, 10)
 
 
-def test_the_main_ones_come_with_the_package(tmp_path, monkeypatch):
+def test_the_main_networks_come_with_the_package(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("softmax-cifar10", "ova-cifar10"):
         assert zoo.path_of(name).parent == Path(zoo.__file__).parent / "embedded" / "weights"
@@ -55,8 +55,8 @@ def test_the_main_ones_come_with_the_package(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("softmax", "is no name of a network: they are called METHOD-DATASET"),
-        ("softmax-cifar10-x", "is no name of a network"),
+        ("softmax", "is not the name of a network: names are METHOD-DATASET"),
+        ("softmax-cifar10-x", "is not the name of a network"),
         ("softmax-mnist", "the training set must be one of .*, got 'mnist'"),
         ("magic-cifar10", "unknown method magic"),
         ("softmax-cifar10-99", "there is no network 'softmax-cifar10-99': train it"),
@@ -74,7 +74,7 @@ def elsewhere(tmp_path, monkeypatch):
     served.mkdir(parents=True)
     source = zoo.path_of("softmax-cifar10-3")
     (served / source.name).write_bytes(source.read_bytes())
-    monkeypatch.setattr(zoo, "_places", lambda folder: iter([zoo._cache()]))
+    monkeypatch.setattr(zoo, "_folders", lambda folder: iter([zoo._cache()]))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "served")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -84,7 +84,7 @@ def elsewhere(tmp_path, monkeypatch):
     server.server_close()
 
 
-def test_a_network_that_is_not_here_is_fetched_once_and_checked(elsewhere, monkeypatch):
+def test_a_missing_network_is_downloaded_once_and_verified(elsewhere, monkeypatch):
     address, file = elsewhere
     with pytest.raises(FileNotFoundError, match="set SLOVA_MODELS to the address"):
         zoo.path_of("softmax-cifar10-3")
@@ -95,7 +95,7 @@ def test_a_network_that_is_not_here_is_fetched_once_and_checked(elsewhere, monke
     assert zoo.path_of("softmax-cifar10-3") == found
 
 
-def test_a_network_that_was_altered_on_the_way_is_not_kept(elsewhere, monkeypatch):
+def test_a_network_with_a_wrong_checksum_is_not_kept(elsewhere, monkeypatch):
     address, file = elsewhere
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     monkeypatch.setenv("SLOVA_MODELS", address)

@@ -1,8 +1,8 @@
-"""Confidence histograms, one a cell: what reliability, risk-coverage and a reject slider are drawn from without the
-predictions.
+"""Confidence histograms, one per cell: reliability, risk-coverage and the reject slider are drawn from them, without
+the predictions.
 
-A hundred bins of equal width, closed on the left; in each the number of rows, of right ones, and the sum of their
-confidence. While an experiment runs they are appended to a journal, a line each; closed, they are a small Parquet file
+A hundred bins of equal width, closed on the left; in each the number of rows, of correct ones, and the sum of their
+confidence. While an experiment runs they are appended to a journal, one per line; closed, they are a small Parquet file
 of whole numbers: rows, wrong ones, and the distance of the sum from that of bin centres, in hundredths.
 """
 
@@ -55,7 +55,7 @@ class Histogram:
 
 
 class Histograms:
-    """Those of one experiment, beside its rows."""
+    """The histograms of one experiment, beside its rows."""
 
     def __init__(self, rows: Path) -> None:
         self.path = rows.with_suffix(".parquet")
@@ -67,7 +67,7 @@ class Histograms:
             file.write("".join(f"\n{json.dumps(astuple(histogram))}" for histogram in histograms))
 
     def read(self) -> list[Histogram]:
-        """All there are, of an interrupted run too; a line that was cut off is dropped, its cell was not finished."""
+        """All histograms, those of an interrupted run too; an incomplete line is dropped: its cell was not finished."""
         found = [*self._closed(), *self._journalled()]
         return list({histogram.key: histogram for histogram in found}.values())
 

@@ -1,5 +1,5 @@
-"""What a few networks said of every set, in one small file: calibration, ablation, stability, statistics and the report
-can be run again on real data in seconds, without the images, the networks or a GPU.
+"""The logits of a few networks on every set, in one small file: calibration, ablation, stability, statistics and the
+report can be repeated on real data in seconds, without the images, the networks or a GPU.
 
     slova bench run shift --on cifar10 --embedded
 
@@ -36,7 +36,7 @@ NAMES = ("softmax", "ova", "ensemble", "slova_none")
 SHIFTED, OOD, NOISE = 500, 1000, 0.1  # images of a set, and noise as a share of the validation set
 VALIDATION = "validation"
 LINEAR, STEPS = 4.0, 32  # a logit is kept as STEPS asinh(logit / LINEAR)
-Answer = tuple[str, str, Array, Array]  # name, set, logits and labels
+Entry = tuple[str, str, Array, Array]  # network, set, logits and labels
 
 
 @dataclass(frozen=True)
@@ -94,35 +94,35 @@ def embedded(on: str) -> Predictions:
     path = resources.files("slova_bench") / "embedded" / f"{on}.safetensors{XZ}"
     with resources.as_file(path) as file:
         if not file.exists():
-            raise ValueError(f"no predictions for {on} come with slova; run it without --embedded")
+            raise ValueError(f"no predictions for {on} come with slova; omit --embedded")
         return Predictions.load(file)
 
 
 def record(
-    bench: Bench, names: tuple[str, ...] = NAMES, *, progress: Callable[[Iterator[Answer]], Iterable[Answer]] = iter
+    bench: Bench, names: tuple[str, ...] = NAMES, *, progress: Callable[[Iterator[Entry]], Iterable[Entry]] = iter
 ) -> Predictions:
-    """What the networks of seed 0 say of every set; `progress` may watch the sets go by."""
+    """The logits of the networks of seed 0 on every set; `progress` wraps the iteration over the sets."""
     logits, labels = dict[tuple[str, str], Array](), dict[str, Array]()
-    for name, key, values, truth in progress(_answers(bench, names)):
+    for name, key, values, truth in progress(_entries(bench, names)):
         logits[name, key] = values
         if key in (VALIDATION, _key(TestSet(bench.dataset.test))):
             labels[key.partition("|")[0]] = truth
     return Predictions(bench.dataset.name, logits, labels)
 
 
-def _answers(bench: Bench, names: tuple[str, ...]) -> Iterator[Answer]:
-    """Ensembles are averaged, and kept as log-probabilities, as is a softmax, which is near zero where it matters."""
+def _entries(bench: Bench, names: tuple[str, ...]) -> Iterator[Entry]:
+    """Ensembles are averaged and kept as log-probabilities. So is a softmax: near 0, where precision matters."""
     some, more = replace(bench, limit=SHIFTED), replace(bench, limit=OOD)
     for method in find(names):
         trained = bench.trained(method, 0)
         logits, labels = bench.validation_logits(trained, NOISE)
         yield method.name, VALIDATION, _averaged(method, logits), labels
-        for place, test in [(bench, TestSet(bench.dataset.test)), *_wanted(some, more)]:
-            outputs, labels = place.logits(trained, test, features=False)
+        for source, test in [(bench, TestSet(bench.dataset.test)), *_other_sets(some, more)]:
+            outputs, labels = source.logits(trained, test, features=False)
             yield method.name, _key(test), _averaged(method, outputs.logits), labels
 
 
-def _wanted(some: Bench, more: Bench) -> list[tuple[Bench, TestSet]]:
+def _other_sets(some: Bench, more: Bench) -> list[tuple[Bench, TestSet]]:
     shifted = [(some, test) for test in shifted_sets(some) if test.shift]
     return shifted + [(more, test) for test in ood_sets(more) if test.test != more.dataset.test]
 
@@ -143,12 +143,12 @@ class _Stored(Trained):
     name: str = ""
 
     def outputs(self, images: object) -> Outputs:
-        raise ValueError(f"there are only stored answers of {self.name}, and none to other images")
+        raise ValueError(f"only logits of {self.name} are stored, and none of other images")
 
 
 @dataclass(frozen=True)
 class StoredBench(Bench):
-    """Where every answer is looked up."""
+    """A bench that looks up logits in predictions instead of computing them."""
 
     predictions: Predictions = field(default_factory=lambda: embedded("cifar10"))
 
@@ -165,7 +165,7 @@ class StoredBench(Bench):
         name = self._source(method)
         if name is None or seed != 0:
             held = ", ".join(self.predictions.names)
-            raise ValueError(f"{method.name}, seed {seed}: what is stored is seed 0 of {held}; leave --embedded out")
+            raise ValueError(f"{method.name}, seed {seed}: only seed 0 of {held} is stored; omit --embedded")
         return _Stored([], method.samples, seed, self.execution.device, name=name)
 
     def logits(self, trained: Trained, test: TestSet, *, features: bool = False) -> tuple[Outputs, Array]:
@@ -179,19 +179,19 @@ class StoredBench(Bench):
         assert isinstance(trained, _Stored)
         logits, labels = self._logits(trained, VALIDATION), self.predictions.labels[VALIDATION]
         own = int((labels != NONE).sum())
-        wanted = own + int(noise * own)
-        if wanted > len(logits):
-            raise ValueError(f"a share of {noise:g} noise is more than the {len(logits) - own} images that are stored")
-        return logits[None, :wanted], labels[:wanted]
+        rows = own + int(noise * own)
+        if rows > len(logits):
+            raise ValueError(f"noise {noise:g} needs more than the {len(logits) - own} noise images that are stored")
+        return logits[None, :rows], labels[:rows]
 
     def _logits(self, trained: _Stored, key: str) -> Array:
         found = self.predictions.logits.get((trained.name, key))
         if found is None:
-            raise ValueError(f"there are no stored answers to {key.replace('|', ' ')}; run it without --embedded")
+            raise ValueError(f"there are no stored logits of {key.replace('|', ' ')}; omit --embedded")
         return found
 
     def holds(self, method: Method) -> bool:
-        """Whether the networks that a method would have trained are stored, and logits are all it needs of them."""
+        """Whether the networks of a method are stored, and logits are all that it needs."""
         return self._source(method) is not None
 
     def _source(self, method: Method) -> str | None:

@@ -1,8 +1,8 @@
 """Rows on disk: one CSV per experiment, a line per cell, a column per metric. In Python, and in the journal to which
 rows are appended while an experiment runs, a row is one number.
 
-Kill it at any point and run it again: a row that is there is not computed again, and a line that was cut off is
-dropped.
+A run can be killed at any point and started again: a row that is there is not computed again, and an incomplete line
+is dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ResultsError(ValueError):
 
 
 class Cell(NamedTuple):
-    """What was measured: everything of a row but the metric and its value. `preset` is empty for the fair one;
+    """What was measured: all fields of a row but the metric and its value. `preset` is empty for the fair one;
     `parameter` is what an experiment varies within a method (M, n_b), empty where nothing is."""
 
     experiment: str
@@ -90,7 +90,7 @@ class Row(NamedTuple):
 
 
 def variant(preset: str, parameter: str, value: float) -> str:
-    """What distinguishes a method from its namesake, to be shown.
+    """What distinguishes variants of a method, for display.
 
     >>> variant("paper", "M", 20.0), variant("", "", 0.0)
     ('paper M=20', '')
@@ -106,22 +106,22 @@ class Results:
         self.journal = Path(folder) / f".{experiment}.journal.csv"
 
     def read(self) -> list[Row]:
-        """Every row there is, those of an interrupted run included; of two for the same measurement, the later."""
+        """All rows, those of an interrupted run included; of two for the same measurement, the later."""
         rows = [*_closed(self.path), *_journalled(self.journal)]
         return list({row.key: row for row in rows}.values())
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows to the journal; they are on the disk when this returns. A line that was cut off before is dropped,
-        lest it be taken for a whole one."""
+        """Add rows to the journal; they are on the disk when this returns. An incomplete line is dropped
+        first."""
         content = _text(rows).encode()
         self.journal.parent.mkdir(parents=True, exist_ok=True)
         with open(self.journal, "a+b") as file:
-            _drop_what_was_cut_off(file)
+            _drop_incomplete_line(file)
             file.write(content)
             _flush(file)
 
     def close(self) -> list[Row]:
-        """Everything in order in the CSV, and no journal."""
+        """Write all rows in order to the CSV, and remove the journal."""
         rows = sorted(self.read(), key=lambda row: row.key)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_path(self.path) as temporary, open(temporary, "wb") as file:
@@ -141,7 +141,7 @@ def _wide(rows: Iterable[Row]) -> list[tuple[object, ...]]:
     return [(*Cell._fields, *metrics), *lines]
 
 
-def _drop_what_was_cut_off(file: BinaryIO) -> None:
+def _drop_incomplete_line(file: BinaryIO) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 1))
     if file.read(1) not in (b"", b"\n"):
@@ -155,7 +155,7 @@ def _flush(file: BinaryIO) -> None:
 
 
 def _text(rows: Iterable[tuple[object, ...]]) -> str:
-    """A line a row, quoted where it must be."""
+    """One line per row, quoted where necessary."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:
@@ -167,7 +167,7 @@ def _text(rows: Iterable[tuple[object, ...]]) -> str:
 
 
 def _number(value: float) -> str:
-    """Eight digits, which a reader turns into the same eight digits."""
+    """Eight digits, which are the same eight digits after reading."""
     return f"{value:.8g}"
 
 
@@ -177,8 +177,8 @@ def _closed(path: Path) -> Iterator[Row]:
     lines = _lines(path.read_text(encoding="utf-8"), path)
     columns, width = next(lines, []), len(Cell._fields)
     if tuple(columns[:width]) != Cell._fields:
-        wanted, got = ", ".join(Cell._fields), ", ".join(columns)
-        raise ResultsError(f"{path}, line 1: the columns must be {wanted} and the metrics, got {got}")
+        expected, got = ", ".join(Cell._fields), ", ".join(columns)
+        raise ResultsError(f"{path}, line 1: the columns must be {expected} and the metrics, got {got}")
     for number, parts in enumerate(lines, start=2):
         values = _values(columns, parts, path, number)
         cell = Cell(**{name: values[name] for name in Cell._fields})  # type: ignore[arg-type]
@@ -186,7 +186,7 @@ def _closed(path: Path) -> Iterator[Row]:
 
 
 def _journalled(path: Path) -> Iterator[Row]:
-    """What a run that did not end has left, without what cannot be read: that is measured again."""
+    """The rows of an unfinished run; lines that cannot be read are left out, and measured again."""
     content = path.read_bytes() if path.exists() else b""
     text = content[: _whole(content)].decode("utf-8", errors="replace")
     for number, parts in enumerate(_lines(text, path), start=1):

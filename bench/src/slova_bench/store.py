@@ -2,8 +2,8 @@
 
     store.get("weights", {"loss": describe(loss), "seed": 3, …}, compute)
 
-The description is the whole key, with a version a stage that is raised when its meaning changes, not at every change of
-code. It stands in the file, so that a folder of results explains itself. Files appear whole or not at all.
+The description is the whole key, with a version per stage that is raised when its meaning changes, not at every change
+of code. It is stored in the file, so that each file in a folder of results is documented. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ LOG = logging.getLogger(__name__)
 class Store:
     """A folder of results by stage. With no folder, everything is computed on demand and nothing is kept.
 
-    `shipped` are other folders, of results that came with the package or the repository, compressed by xz: they are
-    looked into first, and never written to.
+    `shipped` are other folders, of results that come with the package or the repository, compressed by xz: they are
+    searched first, and never written to.
     """
 
     def __init__(self, folder: str | Path | None, *shipped: str | Path | None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.shipped = [Path(place) for place in shipped if place is not None]
+        self.shipped = [Path(path) for path in shipped if path is not None]
 
     def get(self, stage: str, what: Mapping[str, Any], compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """The tensors of this stage for these arguments, from the file or computed now."""
@@ -53,7 +53,7 @@ class Store:
                 return artifact.load(path, stage, framework="torch")[0]
             except artifact.ArtifactError as error:
                 LOG.warning("computing it again: %s", error)
-        path.parent.mkdir(parents=True, exist_ok=True)  # first, lest a training end at a folder that cannot be
+        path.parent.mkdir(parents=True, exist_ok=True)  # it may fail, so before the training
         tensors = compute()
         artifact.save(path, stage, tensors, {"what": _whole(stage, what)})
         return tensors
@@ -64,7 +64,7 @@ class Store:
 
     def _shipped(self, stage: str, what: Mapping[str, Any]) -> Path | None:
         names = [file_name(stage, what, suffix) for suffix in (f"safetensors{XZ}", "safetensors")]
-        found = (place / stage / name for place in self.shipped for name in names)
+        found = (other / stage / name for other in self.shipped for name in names)
         return next((path for path in found if path.exists()), None)
 
 
@@ -103,7 +103,7 @@ def load(path: Path, kind: str, *, framework: str = "numpy") -> tuple[dict[str, 
 
 
 def compress(content: bytes) -> bytes:
-    """Numbers of two bytes by xz, whose model sees high and low bytes apart: half-precision weights take 84 %."""
+    """Numbers of two bytes by xz, which models high and low bytes separately: half-precision weights take 84 %."""
     model = {"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 1, "pb": 1}
     return lzma.compress(content, filters=[model])
 

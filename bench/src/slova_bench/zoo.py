@@ -1,10 +1,10 @@
 """Trained networks by name, ready for use.
 
     network = load("ova-cifar10")            # seed 0; "softmax-cifar10-3" is the one of seed 3
-    logits = network(images)                 # images (N, 3, 32, 32), floats of [0, 1]
+    logits = network(images)                 # images (N, 3, 32, 32), floats in [0, 1]
 
 A network is looked for in the package, in a folder `models` (that of the repository, or `folder`), and in the user's
-cache. One that is in none of them is fetched into the cache from the address in SLOVA_MODELS, that of a repository's
+cache. One that is in none of them is downloaded into the cache from the address in SLOVA_MODELS, that of a repository's
 `models` folder, and kept only if its checksum is the one that came with the package.
 """
 
@@ -45,15 +45,15 @@ def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
 
 
 def path_of(name: str, *, folder: str | Path | None = None) -> Path:
-    """Where the weights are, fetched if need be."""
+    """The file of the weights, downloaded if necessary."""
     file = f"weights/{_file(name)}"
-    for place in _places(folder):
-        if (place / file).exists():
-            return place / file
+    for models in _folders(folder):
+        if (models / file).exists():
+            return models / file
     known = checksums().get(Path(file).name)
     if known is None:
         raise ValueError(f"there is no network {name!r}: train it with slova bench run")
-    return _fetched(file, known, name)
+    return _download(file, known, name)
 
 
 def checksums() -> dict[str, str]:
@@ -69,7 +69,7 @@ def _parsed(name: str) -> tuple[Method, str, int]:
     method, _, rest = name.partition("-")
     on, _, seed = rest.partition("-")
     if not on or not (seed or "0").isdigit():
-        raise ValueError(f"{name!r} is no name of a network: they are called METHOD-DATASET or METHOD-DATASET-SEED")
+        raise ValueError(f"{name!r} is not the name of a network: names are METHOD-DATASET or METHOD-DATASET-SEED")
     dataset_recipe(on)
     return find([method])[0], on, int(seed or 0)
 
@@ -82,7 +82,7 @@ def _file(name: str) -> str:
     return file_name("weights", Bench(dataset_recipe(on)).weights(method, seed), f"safetensors{XZ}")
 
 
-def _places(folder: str | Path | None) -> Iterator[Path]:
+def _folders(folder: str | Path | None) -> Iterator[Path]:
     yield Path(__file__).parent / "embedded"
     yield Path("models" if folder is None else folder)
     yield Path(__file__).parents[2] / "models"  # of a checkout
@@ -93,7 +93,7 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slova" / "models"
 
 
-def _fetched(file: str, known: str, name: str) -> Path:
+def _download(file: str, known: str, name: str) -> Path:
     address = os.environ.get(ADDRESS)
     if not address:
         raise FileNotFoundError(

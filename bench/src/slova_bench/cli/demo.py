@@ -29,10 +29,10 @@ TRAINED = (*STORED, "directions", "plane")
     type=click.Choice(["cifar10", "digits"]),
     default="cifar10",
     show_default=True,
-    help="cifar10: stored answers of real networks, in seconds; digits: every method is trained, in minutes.",
+    help="cifar10: stored logits of real networks, in seconds; digits: every method is trained, in minutes.",
 )
 @click.option(
-    "-o", "--output", "folder", type=FILE, default="slova-demo", show_default=True, help="Where rows and page go."
+    "-o", "--output", "folder", type=FILE, default="slova-demo", show_default=True, help="The folder of rows and page."
 )
 def demo(on: str, folder: Path) -> None:
     """Run the comparison on data that come with slova-bench, and show it as a table and an HTML page. Rows that are in
@@ -46,7 +46,7 @@ def demo(on: str, folder: Path) -> None:
         click.echo(f"{plan.experiment} on {on}", err=True)
         run_with_progress(plan)
     page = comparison_page(folder / "results")
-    click.echo(_shown(folder / "results", on))
+    click.echo(_summary(folder / "results", on))
     write(folder / "report.html", page)
 
 
@@ -58,12 +58,12 @@ def _plans(on: str, folder: Path) -> list[Plan]:
     return [Plan(experiment=name, **where) for name in (STORED if stored else TRAINED)]  # type: ignore[arg-type]
 
 
-def _shown(results: Path, on: str) -> str:
+def _summary(results: Path, on: str) -> str:
     from slova_bench.results_folder import ResultsFolder
     from slova_bench.tables import overview
 
-    evidence = ResultsFolder.read(results)
-    return "\n".join([_text(overview.make(evidence, on)[0]), "", _size(evidence.rows("shift", on))])
+    found = ResultsFolder.read(results)
+    return "\n".join([_text(overview.make(found, on)[0]), "", _size(found.rows("shift", on))])
 
 
 def _text(table: Table) -> str:
@@ -72,8 +72,8 @@ def _text(table: Table) -> str:
 
 
 def _size(rows: list[Row]) -> str:
-    """How much is behind the table, and where there is more."""
+    """The number of seeds and images of the table, and where there are more."""
     seeds = len({row.seed for row in rows})
     some, whole = (max(row.n for row in rows if bool(row.shift) is shifted) for shifted in (True, False))
-    said = f"{seeds} seed{'s' if seeds > 1 else ''}, {some:,} images of every shift"
-    return f"{said}; {whole:,} and more seeds: docs/results.md" if some < whole else said
+    size = f"{seeds} seed{'s' if seeds > 1 else ''}, {some:,} images of every shift"
+    return f"{size}; {whole:,} and more seeds: docs/results.md" if some < whole else size

@@ -29,7 +29,7 @@ def run_with_progress(plan: Plan) -> tuple[list[Row], int]:
             rows = execute(plan, progress, progress.expect)
         except KeyboardInterrupt:
             kept = f"{len(plan.rows.read()):,} rows kept in {plan.rows.path}"
-            click.echo(f"interrupted: {kept}; the same command goes on from there", err=True)
+            click.echo(f"interrupted: {kept}; the same command continues from there", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"{len(rows):,} rows in {plan.rows.path}, {progress.new:,} of them new", err=True)
     return rows, progress.left
@@ -51,7 +51,7 @@ class _Progress:
     """A callback that prints what was measured and the time left to standard error, at most once per second."""
 
     def __init__(self) -> None:
-        self.new, self.said, self.start, self.estimate = 0, 0.0, time.monotonic(), TimeLeft([])
+        self.new, self.printed, self.start, self.estimate = 0, 0.0, time.monotonic(), TimeLeft([])
         self.last = self.start
 
     def expect(self, work: list[int]) -> None:
@@ -65,8 +65,8 @@ class _Progress:
         self.new += len(rows)
         now = time.monotonic()
         seconds, self.last = self.estimate(now - self.last), now
-        if rows and now - self.said >= 1:
-            self.said, row = now, rows[-1]
+        if rows and now - self.printed >= 1:
+            self.printed, row = now, rows[-1]
             where = f"{row.test} {row.shift} {row.level:g}" if row.shift else row.test
             passed = f"{now - self.start:6.0f} s  {self.new:6,} rows"
             click.echo(f"{passed}  about {_time(seconds)} left  {label(row)}, seed {row.seed}: {where}", err=True)

@@ -19,10 +19,10 @@ __all__ = ["run"]
 @click.option(
     "--preset", default="fair", show_default=True, help="fair: one recipe for all; paper: each method's as published."
 )
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to go on.")
-@click.option("--embedded", is_flag=True, help="Use the stored answers of slova-bench in place of networks.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to continue.")
+@click.option("--embedded", is_flag=True, help="Use the stored logits of slova-bench instead of networks.")
 @click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for what is there.")
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for the best available.")
 @data_dir
 @results
 @store
@@ -56,11 +56,11 @@ def _words(text: str | None) -> tuple[str, ...] | None:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Seeds: "3" is the first three, "0,2,5" are these, "3," is that one."""
-    wanted = click.ClickException(f"--seeds must be a count such as 5, or a list such as 0,2 or 3, (got {text!r})")
+    error = click.ClickException(f"--seeds must be a count such as 5, or a list such as 0,2 or 3, (got {text!r})")
     try:
         numbers = tuple(dict.fromkeys(int(part) for part in text.removesuffix(",").split(",")))
     except ValueError:
-        raise wanted from None
+        raise error from None
     if min(numbers) < (0 if "," in text else 1):
-        raise wanted
+        raise error
     return numbers if "," in text else tuple(range(numbers[0]))

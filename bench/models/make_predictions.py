@@ -1,4 +1,4 @@
-"""Store the logits of the networks of seed 0 on every test set in the package: `python bench/models/make_answers.py`.
+"""Store the logits of the networks of seed 0 on every test set in the package: bench/models/make_predictions.py.
 
 Needs the images and preferably a GPU. Networks that are not in this folder or in --store are trained.
 """
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, default=EMBEDDED)
     options = parser.parse_args()
     bench = Bench(dataset_recipe(options.on), Store(options.store, Path(__file__).parent, EMBEDDED))
-    found = record(bench, progress=lambda answers: shown(answers, None, "test sets"))
+    found = record(bench, progress=lambda sets: shown(sets, None, "test sets"))
     found.save(options.out / f"{options.on}.safetensors{XZ}")
 
 
