@@ -48,14 +48,14 @@ def as_tensors(source: Any, network: nn.Module) -> Any:
     """The source with numpy arrays, pandas tables and lists of numbers as tensors, floats in the precision of the
     network; the rest is unchanged."""
     dtype = next((weight.dtype for weight in network.parameters() if weight.is_floating_point()), None)
-    if _is_table(source) and not any(isinstance(layer, nn.Embedding) for layer in network.modules()):
-        source = np.asarray(source.to_numpy() if hasattr(source, "to_numpy") else source)
-        source = source.astype(np.float32) if source.dtype.kind in "iuO" else source  # whole numbers are features
     if isinstance(source, Mapping) and any(_is_array(part) for part in source.values()):
         return {name: _as_tensor(part, dtype) for name, part in source.items()}
     if isinstance(source, tuple) and any(_is_array(part) for part in source):
         return tuple(_as_tensor(part, dtype) for part in source)
-    return _as_tensor(source, dtype)
+    tensor = _as_tensor(source, dtype)
+    if _is_table(source) and not any(isinstance(layer, nn.Embedding) for layer in network.modules()):
+        return tensor.to(dtype or torch.float32)  # whole numbers are features
+    return tensor
 
 
 def device_of(network: nn.Module) -> torch.device:

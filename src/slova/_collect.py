@@ -29,6 +29,7 @@ from slova.artifact import ArtifactError
 __all__ = [
     "Collected",
     "as_inputs",
+    "check_names",
     "check_network",
     "collect",
     "describe_inputs",
@@ -112,6 +113,15 @@ def run_network(network: nn.Module, batch: Batch, classes: int | None = None) ->
     return logits
 
 
+def check_names(found: Collected, columns: int, given: Sequence[str] | None) -> None:
+    """Names of the labels are those of all outputs of the network."""
+    outputs = 2 if columns == 1 else columns
+    if found.names is not None and len(found.names) != outputs:
+        origin = "the labels have" if given is None else "got"
+        remedy = ": give names= in the order of the outputs" if given is None else ""
+        raise ValueError(f"{origin} {len(found.names)} names for {outputs} classes{remedy}")
+
+
 def check_network(network: Any) -> None:
     if isinstance(network, nn.Module):
         return
@@ -149,9 +159,7 @@ def _without_labels(source: Any) -> tuple[Any, Any]:
         label = next((name for name in LABELS if name in source), None)
         if label is None:
             keys = ", ".join(map(str, source))
-            raise ValueError(
-                f"the labels must be under 'labels' or 'label', or given by themselves, got the keys {keys}"
-            )
+            raise ValueError(f"labels must be given, or be under 'labels' or 'label', got the keys {keys}")
         return {name: part for name, part in source.items() if name not in LABELS}, source[label]
     arrays = (Tensor, np.ndarray, list)
     if isinstance(source, tuple) and all(isinstance(part, arrays) or hasattr(part, "to_numpy") for part in source):

@@ -20,13 +20,7 @@ from torch import Tensor, nn
 
 from slova._backend import floating
 from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, with_progress
-from slova._collect import (
-    Collected,
-    as_inputs,
-    check_network,
-    collect,
-    run_network,
-)
+from slova._collect import Collected, as_inputs, check_names, check_network, collect, run_network
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Head, Readout
@@ -106,7 +100,7 @@ class Classifier(nn.Module):
             more = collect(network, none_inputs, labelled=False, like=found.example, **options).logits
             logits, column = torch.cat([logits, more]), np.concatenate([column, np.full(len(more), int(NONE))])
             none_share = SYNTHETIC if none_share is None and calibration == "posterior" else none_share
-        _check_names(found, logits, names)
+        check_names(found, logits.shape[1], names)
         options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share}
         scorer = Scorer.fit(logits, column, **options, seed=seed)
         classifier = cls(network, scorer, names=found.names)
@@ -255,15 +249,6 @@ class Classifier(nn.Module):
             return labels
         table = np.array([*self.names, NONE], dtype=object)  # NONE = -1 finds the last one
         return np.asarray(table[labels.numpy()])
-
-
-def _check_names(found: Collected, logits: Tensor, given: Sequence[str] | None) -> None:
-    """Names of the labels are those of all outputs of the network."""
-    outputs = 2 if logits.shape[1] == 1 else logits.shape[1]
-    if found.names is not None and len(found.names) != outputs:
-        origin = "the labels have" if given is None else "got"
-        remedy = ": give names= in the order of the outputs" if given is None else ""
-        raise ValueError(f"{origin} {len(found.names)} names for {outputs} classes{remedy}")
 
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:
