@@ -20,7 +20,7 @@ def sample(rows: int, seed: int, *, scale: float = 2.0):
     generator = np.random.default_rng(seed)
     labels = generator.integers(-1, CLASSES, rows)
     hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
-    return (scale * (generator.normal(-2, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
+    return (scale * (generator.normal(-2.5, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
 
 
 def slova_cli(*arguments: object) -> str:

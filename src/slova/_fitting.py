@@ -21,7 +21,7 @@ from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 from slova.thresholds import selection_of
 
-__all__ = ["CalibrationWarning", "fit_none_calibrator", "fit_scorer"]
+__all__ = ["CalibrationWarning", "fit_none_calibrator", "fit_scorer", "warn_if_bad"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
@@ -56,7 +56,7 @@ def fit_scorer(
         counts = weight if none_share is None else _with_share(labels, weight, none_share)
         after = evaluate(prediction, readout, labels, weight=counts)
         fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
-        _warn_if_bad(fitted)
+        warn_if_bad(fitted)
     drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
     hits, confidence = prediction.top == labels, prediction.confidence.astype(np.float64)
     weight = None if weight is None else weight[drawn]
@@ -175,7 +175,8 @@ def _report(
     )
 
 
-def _warn_if_bad(scorer: Scorer) -> None:
+def warn_if_bad(scorer: Scorer) -> None:
+    """Warns where the report of a fit shows that it is not good."""
     report = scorer.report
     assert report is not None
     error = np.sqrt(report.accuracy * (1 - report.accuracy) / report.rows) + 1e-9

@@ -22,7 +22,7 @@ def sample(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     generator = np.random.default_rng(seed)
     labels = generator.integers(-1, CLASSES, rows)
     hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
-    return (2 * (generator.normal(-2, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
+    return (2 * (generator.normal(-2.5, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
 
 
 class Rows(NamedTuple):

@@ -55,7 +55,7 @@ def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
     assert (one.report.rows, one.report.none_rows) == (500, 50)
     for name, value in one.report.to_dict().items():
         assert other.report.to_dict()[name] == (value if name == "found" else pytest.approx(value, abs=1e-9))
-    assert one.none == ("absent" if head == "softmax" else "calibrated")
+    assert one.none == "calibrated"
 
 
 def test_a_fit_without_folds_is_the_same_fit():

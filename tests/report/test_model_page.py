@@ -20,7 +20,7 @@ def sample(rows: int, seed: int, *, none: bool):
     generator = np.random.default_rng(seed)
     labels = generator.integers(-1 if none else 0, CLASSES, rows)
     hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
-    return 2 * (generator.normal(-2, 1.5, (rows, CLASSES)) + hits), labels
+    return 2 * (generator.normal(-2.5, 1.5, (rows, CLASSES)) + hits), labels
 
 
 def page(*arguments: object) -> dict:

@@ -18,6 +18,8 @@ import numpy as np
 
 from slova._backend import Array
 from slova._detect import Detected, detect_head
+from slova._fitting import warn_if_bad
+from slova._outcomes import raw_log_none
 from slova.batch.map_reduce import Rows
 from slova.batch.metric_states import BINS, Answers, FieldwiseSum
 from slova.calibration import ExponentialCalibration, PairHistogram, SmallValidationWarning
@@ -68,8 +70,19 @@ def fit_and_evaluate(rows: Rows, plan: Plan) -> Scorer:
         error=after.error,
         nll_before=found.before.nll.value,
         nll_after=found.after.nll.value,
+        perfect_ece=_perfect_ece(found.after.ece),
+        accuracy=float(found.before.ece.hits.sum() / whole.rows),
+        largest_class=float(whole.labels.max() / whole.rows),
     )
-    return replace(scorer, validation=found.validation, report=report)
+    fitted = replace(scorer, validation=found.validation, report=report)
+    warn_if_bad(fitted)
+    return fitted
+
+
+def _perfect_ece(bins: Ece) -> float:
+    """The ECE that a calibrated model with these confidences has on average, which noise makes positive."""
+    variance = bins.total * (1 - bins.total / np.maximum(bins.count, 1))
+    return float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / bins.count.sum())
 
 
 def recognise(rows: Rows, head: str | None) -> Detected:
@@ -87,10 +100,11 @@ def uncalibrated_scorer(head: Head, rows: Rows) -> Scorer:
 
 @dataclass(frozen=True)
 class _Histograms(FieldwiseSum):
-    """The pairs of some rows, the pairs of "is it NONE?", and the number of rows."""
+    """The pairs of some rows, the pairs of "is it NONE?", the number of rows of each class, and of all."""
 
     pairs: PairHistogram
     none: PairHistogram
+    labels: Array
     rows: int
 
 
@@ -146,10 +160,12 @@ def _fold_numbers(first: int, rows: int) -> Array:
 
 
 def _histograms(uncalibrated: Scorer, plan: Plan, block: Block, first: int) -> _Histograms:
-    log_probs, log_none = uncalibrated.raw(block.logits)
+    logits, ops = uncalibrated.head.check(block.logits, uncalibrated.classes)
     is_none = np.where(block.labels == NONE, 0, NONE)  # labels of the single class "none"
-    pairs = PairHistogram.of(log_probs, block.labels, which=plan.pairs)
-    return _Histograms(pairs, PairHistogram.of(log_none[:, None], is_none), len(block.labels))
+    pairs = PairHistogram.of(uncalibrated.head.log_probs(logits, ops), block.labels, which=plan.pairs)
+    none = PairHistogram.of(raw_log_none(uncalibrated, logits, ops)[:, None], is_none)
+    labels = np.bincount(block.labels[block.labels != NONE], minlength=uncalibrated.classes)
+    return _Histograms(pairs, none, labels, len(block.labels))
 
 
 def _fold_histograms(uncalibrated: Scorer, plan: Plan, block: Block, selected: Array) -> _Histograms | None:
@@ -159,7 +175,7 @@ def _fold_histograms(uncalibrated: Scorer, plan: Plan, block: Block, selected: A
 
 def _scorer(uncalibrated: Scorer, histograms: _Histograms, plan: Plan) -> Scorer:
     fit = partial(ExponentialCalibration.fit_pairs, at_most_one=plan.at_most_one)
-    none_known = histograms.none.hits.sum() > 0 and uncalibrated.head.log_none is not None
+    none_known = histograms.none.hits.sum() > 0
     return replace(
         uncalibrated,
         calibrator=None if plan.calibration == "none" else fit(histograms.pairs.pairs),
