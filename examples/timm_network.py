@@ -1,7 +1,7 @@
 """A timm network, trained with our loss or, as many are, with binary cross-entropy: those need no more training.
 
 timm's recipes with `--bce-loss` (ResNet strikes back, DeiT III, ...) train K sigmoids, which is what SLOVA reads: load
-such weights with `pretrained=True` and calibrate. Weights trained with softmax need `rescale=True`.
+such weights with `pretrained=True` and calibrate. Weights trained with softmax are recognised, and have no P(none).
 """
 
 import importlib.util

@@ -33,10 +33,10 @@ def test_the_least_confident_digits_are_worth_more_than_random_ones():
     assert (gain > 0).sum() >= 4
 
 
-def test_a_new_last_layer_recovers_more_than_two_numbers_do():
+def test_a_new_last_layer_has_evidence_of_noise_that_two_numbers_do_not_give():
     softmax, rescaled, renewed, own = np.mean(runpy.run_path(str(EXAMPLES / "retrofit.py"))["table"], axis=0)
-    assert own[1] < renewed[1] < rescaled[1] < softmax[1]  # confidence in noise
-    assert own[0] < renewed[0] < rescaled[0] < softmax[0]  # ECE of moved digits
+    assert max(softmax[0], rescaled[0], renewed[0], own[0]) < 0.06  # ECE
+    assert renewed[1] > max(softmax[1], rescaled[1]) + 0.05  # AUROC of noise
 
 
 def test_the_mean_confidence_in_sets_comes_nearer_to_their_accuracy_and_the_guarantee_holds():

@@ -24,8 +24,11 @@ from sklearn.utils.estimator_checks import check_dataframe_column_names_consiste
 
 from slova.sklearn import SlovaClassifier
 
-# The checks fit on 10 to 100 rows, too few for a good calibration, hence the warning.
-pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+# The checks fit on 10 to 100 rows, too few for a good calibration, hence the warnings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning"),
+    pytest.mark.filterwarnings("ignore::slova._fitting.CalibrationWarning"),
+]
 
 # probabilities; probabilities and partial_fit; a decision function without probabilities; one model per class
 BASES = [{}, {"estimator": GaussianNB()}, {"estimator": RidgeClassifier()}, {"multiclass": "ovr"}]

@@ -149,11 +149,13 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         The largest of them is that of the label, but it is not the `confidence` where P(none) is calibrated.
         """
-        return class_probs(self.scorer_, self._logits(X))
+        logits = self._logits(X)
+        return class_probs(self.scorer_, logits)
 
     def predict_proba_with_none(self, X: Any) -> Floats:
         """Probabilities (N, K + 1) of the classes and, in the last column, of none of them; rows sum to one."""
-        return np.asarray(self.scorer_.predict_proba(self._logits(X)))
+        logits = self._logits(X)
+        return np.asarray(self.scorer_.predict_proba(logits))
 
     def decision_function(self, X: Any) -> Floats:
         """log predict_proba (N, K), for two classes the log-odds of the second (N,). Probabilities below the machine
@@ -163,7 +165,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def raw_proba(self, X: Any) -> Floats:
         """Probabilities (N, K) before calibration; of one-vs-rest models P(this class and no other)."""
-        return np.asarray(np.exp(self.scorer_.raw(self._logits(X)).log_probs))
+        logits = self._logits(X)
+        return np.asarray(np.exp(self.scorer_.raw(logits).log_probs))
 
     def confidence(self, X: Any) -> Floats:
         """The calibrated probability (N,) that the most probable class is correct."""
