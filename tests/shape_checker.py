@@ -6,7 +6,14 @@ from beartype import beartype
 
 
 def check(function):
-    """beartype, which checks one function at a time here and so cannot know what `Self` is."""
+    """beartype, without the hints that it cannot know: `Self`, and names imported only for static checkers."""
     hints = function.__annotations__
-    function.__annotations__ = {name: hint for name, hint in hints.items() if hint not in ("Self", Self)}
+    function.__annotations__ = {name: hint for name, hint in hints.items() if _is_known(hint, function)}
     return beartype(function)
+
+
+def _is_known(hint, function):
+    try:
+        return (eval(hint, function.__globals__) if isinstance(hint, str) else hint) is not Self
+    except NameError:
+        return False

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import TypeCheckError
 
 import slova
-from slova import calibration, losses, metrics, thresholds
+from slova import calibration, heads, losses, metrics, thresholds
 from slova.calibration import CALIBRATORS
 from slova.prediction_sets import PredictionSets
 
@@ -33,7 +33,7 @@ ARGUMENTS = {
     "inside": RNG.random(50),
     "outside": RNG.random(30),
     "log_none": np.full(ROWS, -3.0),
-    "weight": RNG.random(ROWS),
+    "weight": RNG.integers(1, 4, ROWS).astype(np.float64),
     "class_weight": np.ones(CLASSES),
     "distances": RNG.random((ROWS, 2)),
 }
@@ -42,7 +42,7 @@ ARGUMENTS = {
 def functions():
     """Each function of a module's `__all__`, and each `of` and `fit` of its classes, that is given arrays."""
     found = {}
-    for module in (metrics, calibration, thresholds, losses):
+    for module in (heads, losses, metrics, calibration, thresholds):
         for name in module.__all__:
             value = getattr(module, name)
             members = [name] if inspect.isfunction(value) else []
@@ -67,7 +67,7 @@ def arguments(function, kind):
 
 
 def test_the_functions_are_found():
-    assert len(FUNCTIONS) >= 30
+    assert len(FUNCTIONS) >= 38
     assert {"slova.metrics.ece", "slova.calibration.BetaCalibration.fit", "slova.losses.ova_loss"} <= FUNCTIONS.keys()
 
 
@@ -104,6 +104,35 @@ def test_calibrators_keep_the_shape(calibrator, kind):
     first = next(iter(valid))
     with pytest.raises(TypeCheckError):
         fitted(**{**valid, first: valid[first].reshape(-1)[:1].reshape(())})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", heads.HEADS.values(), ids=heads.HEADS)
+def test_heads_return_one_value_per_class_and_one_per_row(head, kind):
+    values = ARGUMENTS["probs"] if "probabilit" in head.kind else LOGITS
+    values = KINDS[kind](values[:, : head.columns])
+    log_probs, log_none = head(values)
+    assert (len(log_probs.shape), tuple(log_none.shape)) == (2, (ROWS,))
+    assert [tuple(part.shape) for part in head.top(values)] == [(ROWS,)] * 3
+    with pytest.raises(TypeCheckError):
+        head(values.reshape(-1)[:1].reshape(()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scorer_has_the_shapes_that_it_states(kind):
+    rows = arguments(slova.Scorer.fit, kind)
+    logits, labels, distances = rows["logits"], rows["labels"], rows["distances"]
+    scorer, near = slova.Scorer.fit(logits, labels), slova.Scorer.fit(**rows)
+    assert scorer.predict_proba(logits.reshape(4, -1, CLASSES)).shape == (4, ROWS // 4, CLASSES + 1)
+    assert near.predict_proba(logits, distances=distances).shape == (ROWS, CLASSES + 1)
+    assert scorer.predict_set(logits, calibration_logits=logits, calibration_labels=labels).shape[1] == CLASSES + 1
+    assert scorer.evaluate(logits, labels) is not None
+    assert 0 <= scorer.threshold(logits, labels, coverage=0.5) <= 1
+    for call in (scorer.evaluate, scorer.threshold, slova.Scorer.fit):
+        with pytest.raises(TypeCheckError):
+            call(logits, labels[:-1])
+    with pytest.raises(TypeCheckError):
+        near.predict(logits, distances=distances[:-1])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,11 +10,12 @@ import slova.metrics
 from slova import _types
 
 HERE = Path(__file__).parent
-MODULES = ("slova.metrics", "slova.calibration", "slova.thresholds", "slova.prediction_sets", "slova.losses")
+MODULES = ("heads", "_head", "losses", "metrics", "calibration", "thresholds", "prediction_sets", "scorer")
 
 
 def test_public_functions_have_the_shapes_that_they_state():
-    hook = f"--jaxtyping-packages={','.join(MODULES)},shape_checker.check"
+    modules = ",".join(f"slova.{name}" for name in MODULES)
+    hook = f"--jaxtyping-packages={modules},shape_checker.check"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", hook, HERE / "shapes.py"]
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     run = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from slova._backend import Array, Backend, in_chunks
+from slova._types import BatchFloats, BatchLabels, Logits, LogProbs, TopIndex, Values
 from slova._validation import check_logits
 
 __all__ = ["Head", "Readout", "Top"]
@@ -23,16 +24,16 @@ def _themselves(logits: Array, _: Backend) -> Array:
 class Readout(NamedTuple):
     """Log-probabilities of the classes (..., K), and of none of them (...), which those K do not determine."""
 
-    log_probs: Array
-    log_none: Array
+    log_probs: LogProbs
+    log_none: BatchFloats
 
 
 class Top(NamedTuple):
     """The most probable class, the log of its probability, and log P(none), each of shape (...)."""
 
-    label: Array
-    log_confidence: Array
-    log_none: Array
+    label: BatchLabels
+    log_confidence: BatchFloats
+    log_none: BatchFloats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,25 +65,25 @@ class Head:
     columns: int | None = None
     kind: str = "own head"
 
-    def __call__(self, values: Array) -> Readout:
+    def __call__(self, values: Values) -> Readout:
         return self.readout(*self.check(values))
 
-    def top(self, values: Array) -> Top:
+    def top(self, values: Values) -> Top:
         """The most probable class of each row; large arrays on the host are taken in chunks."""
         return Top(*in_chunks(self.read_top, *self.check(values)))
 
-    def check(self, values: Array, classes: int | None = None) -> tuple[Array, Backend]:
+    def check(self, values: Values, classes: int | None = None) -> tuple[Logits, Backend]:
         """The logits of values that a user gives, and their primitives; one value per row may lack the last axis."""
         values = values[:, None] if self.columns == 1 and getattr(values, "ndim", 0) == 1 else values
         logits, ops = check_logits(values, self.columns or classes)
         return (logits if self.to_logits is None else self.to_logits(logits, ops)), ops
 
-    def readout(self, logits: Array, ops: Backend) -> Readout:
+    def readout(self, logits: Logits, ops: Backend) -> Readout:
         """The same as calling the head, for logits that were checked."""
         log_probs = self.log_probs(logits, ops)
         return Readout(log_probs, self._or_impossible(self.log_none, logits, ops))
 
-    def read_top(self, logits: Array, ops: Backend) -> Top:
+    def read_top(self, logits: Logits, ops: Backend) -> Top:
         """The same as `top`, for logits that were checked."""
         if self.top_formula is not None:
             return self.top_formula(logits, ops)
@@ -90,11 +91,11 @@ class Head:
         index = self.top_index(logits, log_probs, ops)
         return Top(index[..., 0], ops.take(log_probs, index)[..., 0], log_none)
 
-    def top_index(self, logits: Array, log_probs: Array, ops: Backend) -> Array:
+    def top_index(self, logits: Logits, log_probs: LogProbs, ops: Backend) -> TopIndex:
         """The most probable class of each row, last axis kept."""
         return ops.top(logits if self.order_preserving else log_probs)[1]
 
-    def several(self, logits: Array, ops: Backend) -> Array:
+    def several(self, logits: Logits, ops: Backend) -> BatchFloats:
         """log P(several), -inf where the head rules it out, for logits that were checked."""
         return self._or_impossible(self.log_several, logits, ops)
 

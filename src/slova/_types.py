@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 # Any batch shape.
+Values = Annotated[Any, "Float", "*batch columns"]  # one per class, or one for two classes
 Logits = Annotated[Any, "Float", "*batch classes"]
 LogOdds = Annotated[Any, "Float", "*batch classes"]
 LogProbs = Annotated[Any, "Float", "*batch classes"]
 Outcomes = Annotated[Any, "Float", "*batch outcomes"]  # probabilities of the classes and of NONE
 OutcomeFlags = Annotated[Any, "Bool", "*batch outcomes"]
 Distances = Annotated[Any, "Real", "*batch distances"]
+TopIndex = Annotated[Any, "Integer", "*batch 1"]
 BatchLabels = Annotated[Any, "Integer", "*batch"]
 BatchFloats = Annotated[Any, "Float", "*batch"]
 BatchFlags = Annotated[Any, "Bool", "*batch"]

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from slova._backend import Array, Backend
 from slova._head import Head, Readout, Top
+from slova._types import BatchFloats, Logits, LogProbs
 from slova._validation import NONE, check_logits
 
 __all__ = [
@@ -59,18 +60,18 @@ def find_head(head: str | Head) -> Head:
     return HEADS[head]
 
 
-def log_softmax(logits: Array) -> Array:
+def log_softmax(logits: Logits) -> LogProbs:
     """log of softmax: SLOVA given that exactly one class fits. Computed from the top class, so that a probability near
     one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top))."""
     return _softmax(*check_logits(logits))
 
 
-def log_ova(logits: Array) -> Array:
+def log_ova(logits: Logits) -> LogProbs:
     """log p_k = log sigmoid(f_k)."""
     return _ova(*check_logits(logits))
 
 
-def log_slova(logits: Array) -> Array:
+def log_slova(logits: Logits) -> LogProbs:
     """log P(k) = f_k - sum_j softplus(f_j)  (Eq. 3), computed from the top class, so that nothing cancels:
 
     log P(top) = -softplus(-f_top) - sum_{j != top} softplus(f_j),   log P(k) = log P(top) + (f_k - f_top).
@@ -84,12 +85,12 @@ def log_slova(logits: Array) -> Array:
     return _slova(*check_logits(logits))
 
 
-def log_none(logits: Array) -> Array:
+def log_none(logits: Logits) -> BatchFloats:
     """log P(none) = -sum_j softplus(f_j)."""
     return _none(*check_logits(logits))
 
 
-def log_several(logits: Array) -> Array:
+def log_several(logits: Logits) -> BatchFloats:
     """log P(several), a sum over the first class j to fit beside exactly one of the top class and those before j.
 
     P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j); all terms are positive, so nothing
@@ -98,13 +99,13 @@ def log_several(logits: Array) -> Array:
     return _several(*check_logits(logits))
 
 
-def log_multilabel(logits: Array) -> Array:
+def log_multilabel(logits: Logits) -> BatchFloats:
     """log of the probability of the likeliest *set* of labels, {k: p_k >= 1/2}  (Remark 3.1)."""
     logits, ops = check_logits(logits)
     return -ops.softplus(-abs(logits)).sum(-1)
 
 
-def top_and_none(top: Array, rest: Array, ops: Backend) -> tuple[Array, Array]:
+def top_and_none(top: BatchFloats, rest: BatchFloats, ops: Backend) -> tuple[BatchFloats, BatchFloats]:
     """log P(top) and log P(none) of SLOVA from the largest logit and rest = sum_{j != top} softplus(f_j)."""
     return -rest - ops.softplus(-top), -rest - ops.softplus(top)
 

@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from slova._backend import Array, Backend, in_chunks
+from slova._backend import Backend, in_chunks
 from slova._detect import check_kind
 from slova._outcomes import outcome, readout
+from slova._types import DistanceRows, Distances, Labels, LogitRows, Logits, OutcomeFlags, Outcomes, Weight
 from slova._validation import NONE, check_share
 from slova.calibration import AffineCalibration, Calibrator
 from slova.heads import SLOVA, Head, Readout
@@ -61,15 +62,15 @@ class Scorer:
     @classmethod
     def fit(
         cls,
-        logits: Array,
-        labels: Array,
+        logits: LogitRows,
+        labels: Labels,
         *,
         head: str | Head = "auto",
         calibration: Calibration = "posterior",
-        distances: Array | None = None,
+        distances: DistanceRows | None = None,
         none_share: float | None = None,
         rescale: bool = False,
-        weight: Array | None = None,
+        weight: Weight | None = None,
         seed: int = 0,
     ) -> Scorer:
         """Fit on validation logits (N, K) and labels (N,), NONE allowed; never on training data.
@@ -89,7 +90,8 @@ class Scorer:
         """
         from slova._fitting import fit_scorer
 
-        options = {"distances": distances, "none_share": none_share, "rescale": rescale, "weight": weight, "seed": seed}
+        options: dict[str, Any] = {"distances": distances, "none_share": none_share, "weight": weight}
+        options |= {"rescale": rescale, "seed": seed}
         return fit_scorer(logits, labels, head=head, calibration=calibration, **options)
 
     @property
@@ -100,12 +102,12 @@ class Scorer:
             return "calibrated"
         return "absent" if self.head.log_none is None else "evidence"
 
-    def predict(self, logits: Array, *, distances: Array | None = None, reject: float = 0.0) -> Prediction:
+    def predict(self, logits: Logits, *, distances: Distances | None = None, reject: float = 0.0) -> Prediction:
         """The answer per row; the label is NONE where the confidence is below `reject`, or NaN. Values that are seen to
         be of another kind than those of the fit, such as probabilities instead of logits, are an error."""
         return self.answer(*self._checked(logits), check_share(reject, "reject"), distances)
 
-    def predict_proba(self, logits: Array, *, distances: Array | None = None) -> Array:
+    def predict_proba(self, logits: Logits, *, distances: Distances | None = None) -> Outcomes:
         """The calibrated probabilities (..., K + 1), NONE last; rows sum to one."""
         logits, ops = self._checked(logits)
         log_probs, log_none = self.readout(logits, ops, distances)
@@ -113,13 +115,13 @@ class Scorer:
 
     def predict_set(
         self,
-        logits: Array,
+        logits: Logits,
         *,
         coverage: float = 0.95,
         per_class: bool = False,
-        calibration_logits: Array | None = None,
-        calibration_labels: Array | None = None,
-    ) -> Array:
+        calibration_logits: LogitRows | None = None,
+        calibration_labels: Labels | None = None,
+    ) -> OutcomeFlags:
         """Booleans (..., K + 1), NONE last: the outcomes that each row may have. The true one is among them with
         probability `coverage`, see `slova.prediction_sets`. The guarantee is exact with rows that no fit has seen,
         given as calibration_logits and calibration_labels; without them the cross-fitted probabilities of the fit are
@@ -133,16 +135,16 @@ class Scorer:
             raise ValueError("this scorer was not fitted on a validation set: give calibration_logits and their labels")
         return sets(self.predict_proba(logits))
 
-    def __call__(self, logits: Array, distances: Array | None = None) -> Readout:
+    def __call__(self, logits: Logits, distances: Distances | None = None) -> Readout:
         """The logs of `predict_proba`: of the classes (..., K), and of NONE (...)."""
         return self.readout(*self.head.check(logits, self.classes), distances)
 
-    def raw(self, logits: Array) -> Readout:
+    def raw(self, logits: Logits) -> Readout:
         """The readout before calibration."""
         logits, ops = self.head.check(logits, self.classes)
         return self.head.readout(logits if self.before is None else self.before(logits), ops)
 
-    def answer(self, logits: Array, ops: Backend, reject: float, distances: Array | None = None) -> Prediction:
+    def answer(self, logits: Logits, ops: Backend, reject: float, distances: Distances | None = None) -> Prediction:
         """The same as `predict`, for logits that were checked."""
         if distances is None:
             top, confidence, none, ambiguous = in_chunks(partial(outcome, self), logits, ops)
@@ -151,14 +153,14 @@ class Scorer:
         label = ops.where(confidence >= reject, top, ops.full(top, NONE))
         return Prediction(label, confidence, none, ambiguous, top)
 
-    def readout(self, logits: Array, ops: Backend, distances: Array | None = None) -> Readout:
+    def readout(self, logits: Logits, ops: Backend, distances: Distances | None = None) -> Readout:
         """The same as calling the scorer, for logits that were checked."""
         return readout(self, logits, ops, distances)
 
     def threshold(
         self,
-        logits: Array | None = None,
-        labels: Array | None = None,
+        logits: LogitRows | None = None,
+        labels: Labels | None = None,
         *,
         risk: float | None = None,
         coverage: float | None = None,
@@ -174,7 +176,7 @@ class Scorer:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold: give rows")
         return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
 
-    def evaluate(self, logits: Array, labels: Array) -> Evaluation:
+    def evaluate(self, logits: LogitRows, labels: Labels) -> Evaluation:
         """Accuracy, calibration and ranking metrics of labelled rows, with standard errors."""
         from slova.evaluation import evaluate
 
@@ -209,7 +211,7 @@ class Scorer:
         calibration = f"{_name(self.calibrator)}{rows}"
         return [f"{self.classes} classes", self.head.kind, calibration, *found, f"NONE {self.none}"]
 
-    def _checked(self, values: Array) -> tuple[Array, Backend]:
+    def _checked(self, values: Logits) -> tuple[Logits, Backend]:
         check_kind(self.head, values)
         return self.head.check(values, self.classes)
 
