@@ -30,8 +30,8 @@ SNIPPETS = [
 def given() -> dict:
     """What the README's snippets take for granted: a trained network, images and labels; a table and its species."""
     torch.manual_seed(0)
-    images, labels = torch.randn(600, 8), torch.arange(600) % 3
-    images[torch.arange(600), labels] += 1.5
+    images, labels = torch.randn(1300, 8), torch.arange(1300) % 3
+    images[torch.arange(1300), labels] += 3.0
     network = nn.Sequential(nn.Linear(8, 3))
     with torch.no_grad():
         network[0].weight.copy_(3 * torch.eye(8)[:3])

@@ -98,9 +98,7 @@ def test_of_distance_aware_networks_it_is_the_ensemble_of_the_benchmark():
     labels = image_network(0)(images).argmax(1)
     labels[::4] = torch.arange(23) % CLASSES
     members = [DistanceAware.fit(image_network(seed), (images, labels)) for seed in range(2)]
-    classifier = slova.Classifier.fit(
-        slova.Ensemble(members), (images, labels), calibration="temperature"
-    )
+    classifier = slova.Classifier.fit(slova.Ensemble(members), (images, labels), calibration="temperature")
     (method,) = find(["slova_distance_ensemble"])
     with torch.no_grad():
         said = np.stack([member(images).numpy() for member in members])

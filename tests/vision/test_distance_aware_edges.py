@@ -1,4 +1,4 @@
-"""A distance-aware network at its edges: far beyond all it was fitted on, with few images, other layers, and wrong input."""
+"""A distance-aware network at its edges: far beyond the data of the fit, with few images, other layers, and wrong input."""
 
 import pytest
 import torch
