@@ -101,7 +101,7 @@ def test_the_largest_logit_is_the_label_even_where_rounding_ties_probabilities()
     assert OVA.top(logits).label.tolist() == [1]
 
 
-@pytest.mark.parametrize("head", HEADS.values(), ids=str)
+@pytest.mark.parametrize("head", HEADS.values(), ids=list(HEADS))
 def test_a_head_is_found_by_its_name_and_survives_a_pickle(head):
     assert find_head(head.name) is find_head(head) is head
     assert pickle.loads(pickle.dumps(head)) == head
