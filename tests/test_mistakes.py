@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import slova
 from slova import NONE, Classifier, Prediction, Scorer
-from slova._fitting import CalibrationWarning
+from slova._warnings import CalibrationWarning
 
 GENERATOR = torch.Generator().manual_seed(0)
 LABELS = torch.arange(300) % 3

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slova import _backend, extreme
-from slova._fitting import CalibrationWarning
+from slova._warnings import CalibrationWarning
 from slova.artifact import ArtifactError
 from slova.calibration import CALIBRATORS, BetaCalibration, ExponentialCalibration
 from slova.heads import HEADS, NONE, SLOVA, log_none, log_several, log_slova

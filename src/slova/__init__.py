@@ -1,7 +1,7 @@
 """Calibrated classifiers that can answer NONE.
 
-Train K one-vs-all sigmoids (`ova_loss`), read the probability of a class as "this class and no other" (`log_slova`),
-calibrate it on validation data, and get a label or NONE with a calibrated confidence (`Classifier`, `Scorer`).
+Train K one-vs-all sigmoids (`ova_loss`), or take any network, calibrate it on validation data, and get a label or NONE,
+its calibrated confidence, and why it is low (`Classifier`, `Scorer`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from slova._warnings import CalibrationWarning
 from slova.calibration import (
     AffineCalibration,
     BetaCalibration,
@@ -17,12 +18,14 @@ from slova.calibration import (
     HistogramBinning,
     IsotonicCalibration,
     PairHistogram,
+    PosteriorCalibration,
     TemperatureScaling,
     complete,
     cross_fit,
 )
 from slova.heads import NONE, Readout, log_multilabel, log_none, log_ova, log_several, log_slova, log_softmax
 from slova.prediction import Prediction
+from slova.prediction_sets import PredictionSets
 from slova.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -35,13 +38,16 @@ __all__ = [
     "NONE",
     "AffineCalibration",
     "BetaCalibration",
+    "CalibrationWarning",
     "Classifier",
     "Ensemble",
     "ExponentialCalibration",
     "HistogramBinning",
     "IsotonicCalibration",
     "PairHistogram",
+    "PosteriorCalibration",
     "Prediction",
+    "PredictionSets",
     "Readout",
     "Scorer",
     "TemperatureScaling",

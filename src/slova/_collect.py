@@ -24,14 +24,15 @@ from slova._batches import (
     with_progress,
 )
 from slova._labels import encode, label_column
+from slova._validation import NONE
 from slova.artifact import ArtifactError
 
 __all__ = [
     "Collected",
     "as_inputs",
-    "check_names",
     "check_network",
     "collect",
+    "collect_with_none",
     "describe_inputs",
     "described_inputs",
     "run_network",
@@ -86,6 +87,19 @@ def collect(
     return Collected(logits, codes, found, seen[0][2])
 
 
+def collect_with_none(
+    network: nn.Module, inputs: Any, labels: Any, none_inputs: Any, names: Sequence[str] | None, **options: Any
+) -> Collected:
+    """The rows of a fit: labelled inputs, and after them those that belong to no class."""
+    found = collect(network, inputs, labels, labelled=True, names=names, **options)
+    _check_names(found, found.logits.shape[1], names)
+    if none_inputs is None:
+        return found
+    more = collect(network, none_inputs, labelled=False, like=found.example, **options).logits
+    column = np.concatenate([np.asarray(found.labels), np.full(len(more), int(NONE))])
+    return found._replace(logits=torch.cat([found.logits, more]), labels=column)
+
+
 def as_inputs(inputs: Any, network: nn.Module, like: Batch | None = None, rows: int | None = None) -> Any:
     """A source for `batches`. A list of rows, each of one axis less than a batch of the fit, or as many as `rows`, is
     one array."""
@@ -111,15 +125,6 @@ def run_network(network: nn.Module, batch: Batch, classes: int | None = None) ->
             "a single row must be a batch as well, such as images[:1] or image[None]"
         )
     return logits
-
-
-def check_names(found: Collected, columns: int, given: Sequence[str] | None) -> None:
-    """Names of the labels are those of all outputs of the network."""
-    outputs = 2 if columns == 1 else columns
-    if found.names is not None and len(found.names) != outputs:
-        origin = "the labels have" if given is None else "got"
-        remedy = ": give names= in the order of the outputs" if given is None else ""
-        raise ValueError(f"{origin} {len(found.names)} names for {outputs} classes{remedy}")
 
 
 def check_network(network: Any) -> None:
@@ -151,6 +156,15 @@ def described_inputs(described: Any, path: str | Path) -> Batch | None:
         raise ArtifactError(f"{path} is damaged: the inputs of its network are unreadable ({error})") from error
     named = {name: part for name, part in inputs if name is not None}
     return tuple(part for name, part in inputs if name is None), named
+
+
+def _check_names(found: Collected, columns: int, given: Sequence[str] | None) -> None:
+    """Names of the labels are those of all outputs of the network."""
+    outputs = 2 if columns == 1 else columns
+    if found.names is not None and len(found.names) != outputs:
+        origin = "the labels have" if given is None else "got"
+        remedy = ": give names= in the order of the outputs" if given is None else ""
+        raise ValueError(f"{origin} {len(found.names)} names for {outputs} classes{remedy}")
 
 
 def _without_labels(source: Any) -> tuple[Any, Any]:

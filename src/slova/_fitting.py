@@ -13,7 +13,7 @@ from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, detect_head
 from slova._outcomes import raw_log_none
 from slova._validation import NONE, Floats, Ints, check_labels, check_rows, check_weight
-from slova._warnings import warnings_at_caller
+from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, resolve
 from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
 from slova.heads import Head, Readout, find_head
@@ -21,14 +21,10 @@ from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 from slova.thresholds import selection_of
 
-__all__ = ["CalibrationWarning", "fit_none_calibrator", "fit_scorer", "warn_if_bad"]
+__all__ = ["fit_none_calibrator", "fit_scorer", "warn_if_bad"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
-
-
-class CalibrationWarning(UserWarning):
-    """The result of a fit is not good; the message names a remedy."""
 
 
 def fit_scorer(

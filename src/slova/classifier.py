@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slova._backend import floating
 from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, with_progress
-from slova._collect import Collected, as_inputs, check_names, check_network, collect, run_network
+from slova._collect import Collected, as_inputs, check_network, collect, collect_with_none, run_network
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Head, Readout
@@ -81,28 +81,22 @@ class Classifier(nn.Module):
     ) -> Classifier:
         """Calibrate a trained network on labelled validation data (never its training data).
 
-        inputs, labels: arrays and their labels, or batches that have labels; see the module.
-        none_inputs: more inputs that belong to no class, beside rows labelled NONE; the paper adds uniform noise, a
-            tenth of the validation set: `torch.rand(500, 3, 32, 32)` for images in [0, 1].
-        none_share: the prior probability of NONE; by default .05 with `none_inputs`, which are synthetic, for the
-            posterior calibration, and the share of the NONE rows otherwise.
-        names: the class names, in the order of the network's outputs; by default the labels that are names, sorted.
+        inputs, labels: arrays and their labels, or batches that have labels.
+        none_inputs: more inputs that belong to no class, such as noise: `torch.rand(500, 3, 32, 32)` for images.
+        none_share: the prior probability of NONE; by default .05 with `none_inputs`, and the share of the rows labelled
+            NONE without.
+        names: the class names, in the order of the outputs; by default the labels that are names, sorted.
         head, calibration, rescale, seed: as in `Scorer.fit`.
         batch_size: the rows per batch, for whole tensors and Datasets.
         progress: show a progress bar, or not; by default on a terminal.
         """
         check_network(network)
-        options: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
-        found = collect(network, inputs, labels, labelled=True, names=names, **options)
-        logits, column = found.logits, found.labels
-        assert column is not None
-        if none_inputs is not None:
-            more = collect(network, none_inputs, labelled=False, like=found.example, **options).logits
-            logits, column = torch.cat([logits, more]), np.concatenate([column, np.full(len(more), int(NONE))])
-            none_share = SYNTHETIC if none_share is None and calibration == "posterior" else none_share
-        check_names(found, logits.shape[1], names)
-        options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share}
-        scorer = Scorer.fit(logits, column, **options, seed=seed)
+        run: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
+        found = collect_with_none(network, inputs, labels, none_inputs, names, **run)
+        if none_inputs is not None and none_share is None and calibration == "posterior":
+            none_share = SYNTHETIC
+        options: dict[str, Any] = {"head": head, "calibration": calibration, "rescale": rescale, "seed": seed}
+        scorer = Scorer.fit(found.logits, found.labels, none_share=none_share, **options)
         classifier = cls(network, scorer, names=found.names)
         classifier.example = found.example
         return classifier

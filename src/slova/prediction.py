@@ -68,15 +68,17 @@ class Prediction:
 
     @property
     def _rejected(self) -> np.ndarray:
-        return np.asarray([label is NONE or label == NONE for label in to_numpy(self.label).tolist()], bool)
+        labels = np.ravel(to_numpy(self.label))
+        return labels == NONE if labels.dtype.kind in "iu" else np.array([label is NONE for label in labels], bool)
 
     def __repr__(self) -> str:
-        rows = len(self)
+        columns = [np.ravel(to_numpy(part)) for part in self]
+        rows = len(columns[0])
         lines = [f"{'label':>12}  confidence    none  ambiguous"]
-        for label, *numbers in zip(*(to_numpy(part[:SHOWN]).tolist() for part in self), strict=True):
+        for label, *numbers in zip(*(column[:SHOWN].tolist() for column in columns), strict=True):
             name = "NONE" if label == NONE else str(label)
             lines.append(f"{name[:12]:>12}  {numbers[0]:10.3f}  {numbers[1]:6.3f}  {numbers[2]:9.3f}")
         if rows > SHOWN:
             lines.append(f"{'…':>12}")
-        mean = f", mean confidence {float(to_numpy(self.confidence).mean()):.3f}" if rows else ""
+        mean = f", mean confidence {columns[1].mean():.3f}" if rows else ""
         return "\n".join([*lines, f"Prediction of {rows:,} rows, {int(self._rejected.sum()):,} rejected{mean}"])
