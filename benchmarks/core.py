@@ -69,9 +69,7 @@ def scoring() -> None:
     logits, labels = validation(5_000, 10)
     scorer, many = Scorer.fit(logits, labels), torch.randn(1_000_000, 10) * 3
     ours, theirs = side_by_side(lambda: scorer.predict(many), lambda: torch.softmax(many, -1).max(-1))
-    print(
-        f"  K = 10, calibrated, none and ambiguous {ours * 1e3:10.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}"
-    )
+    print(f"  K = 10, calibrated, the whole answer {ours * 1e3:5.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}")
 
 
 def states() -> None:

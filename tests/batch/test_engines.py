@@ -48,6 +48,7 @@ def test_scores_are_those_of_one_process_row_for_row(engine, rows, scorer, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.filterwarnings("ignore::slova._fitting.CalibrationWarning")
 def test_a_fit_is_that_of_one_process_bit_for_bit(engine, rows):
     source = rows.partitions(rows=300, size=100)
     with open_engine("local", 1) as one:

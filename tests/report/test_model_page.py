@@ -72,7 +72,8 @@ def test_accuracy_has_its_exact_interval(files):
 
 def test_reliability_is_the_library_s(files):
     logits, labels = sample(2000, 2, none=False)
-    curve = metrics.reliability(np.exp(Scorer(classes=CLASSES)(logits).log_probs), labels)
+    found = Scorer(classes=CLASSES).predict(logits)
+    curve = metrics.Reliability.of(metrics.Ece.binned(found.confidence, found.top == labels, 15, "width"))
     points = page(files / "plain.npz", "--head", "slova")["panels"][0]["reliability"]
     for name, column in (("accuracy", curve.accuracy), ("low", curve.low), ("high", curve.high)):
         assert [point[name] for point in points] == pytest.approx(column.tolist(), abs=1e-5)

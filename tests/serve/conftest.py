@@ -25,7 +25,7 @@ WEIGHTS = np.random.default_rng(1).normal(size=(FEATURES, CLASSES)).astype(np.fl
 
 @pytest.fixture(scope="session")
 def logits():
-    return validation(200, seed=7)[0]
+    return validation(200, seed=8)[0]
 
 
 @pytest.fixture(scope="session")
