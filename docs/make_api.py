@@ -42,8 +42,19 @@ def page() -> str:
     """The whole reference as markdown."""
     parts = ["# API reference\n\nWritten by `make docs` from the docstrings; do not edit.\n"]
     parts += [f"- [`{name}`](#{name.replace('.', '')})" for name in MODULES]
+    parts += ["- [Shapes of arrays](#shapes-of-arrays)"]
     parts += [section(importlib.import_module(name)) for name in MODULES]
-    return "\n".join(parts)
+    return "\n".join([*parts, shapes()])
+
+
+def shapes() -> str:
+    """A table of the names for arrays in signatures."""
+    known = importlib.import_module("slova._types")
+    lines = [
+        f"| `{name}` | {dtype} | {axes.replace('*batch', '...').replace(' ', ', ')} |"
+        for name, (_, dtype, axes) in known.SHAPES.items()
+    ]
+    return "\n".join(["\n## Shapes of arrays\n", text(known), "\n| name | dtype | axes |", "|---|---|---|", *lines])
 
 
 def section(module: Any) -> str:

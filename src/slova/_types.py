@@ -62,17 +62,17 @@ ClassWeightTensor = Annotated["Tensor", "Shaped", "classes"]
 LossTensor = Annotated["Tensor", "Float", "..."]  # one number, or one per row
 
 
-def _make_checked(names: dict[str, Any]) -> None:
-    """Replace each description by the type of jaxtyping that it names."""
+SHAPES = {name: get_args(kind) for name, kind in list(globals().items()) if get_origin(kind) is Annotated}
+"""Base type, dtype and axes by name."""
+
+
+def _checked(base: Any, dtype: str, axes: str) -> Any:
+    """The type of jaxtyping."""
     jaxtyping, torch = sys.modules["jaxtyping"], sys.modules.get("torch")
-    for name, described in list(names.items()):
-        if get_origin(described) is Annotated:
-            kind, dtype, shape = get_args(described)
-            arrays = [] if isinstance(kind, ForwardRef) else [np.ndarray]
-            arrays += [] if torch is None else [torch.Tensor]
-            checked = [getattr(jaxtyping, dtype)[array, shape] for array in arrays]
-            names[name] = reduce(or_, checked) if checked else Any
+    arrays = [] if isinstance(base, ForwardRef) else [np.ndarray]
+    arrays += [] if torch is None else [torch.Tensor]
+    return reduce(or_, (getattr(jaxtyping, dtype)[array, axes] for array in arrays)) if arrays else Any
 
 
 if "jaxtyping" in sys.modules:
-    _make_checked(globals())
+    globals().update({name: _checked(*described) for name, described in SHAPES.items()})

@@ -1,4 +1,4 @@
-"""A distance-aware network at its edges: far beyond the data of the fit, with few images, other layers, and wrong input."""
+"""Distance-aware calibration where something is missing, odd or too little: layers, images, values, devices."""
 
 import pytest
 import torch
