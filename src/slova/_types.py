@@ -26,6 +26,7 @@ Outcomes = Annotated[Any, "Float", "*batch outcomes"]  # probabilities of the cl
 OutcomeFlags = Annotated[Any, "Bool", "*batch outcomes"]
 Distances = Annotated[Any, "Real", "*batch distances"]
 TopIndex = Annotated[Any, "Integer", "*batch 1"]
+Answers = Annotated[Any, "Shaped", "*batch"]  # labels, or names of classes
 BatchLabels = Annotated[Any, "Integer", "*batch"]
 BatchFloats = Annotated[Any, "Float", "*batch"]
 BatchFlags = Annotated[Any, "Bool", "*batch"]

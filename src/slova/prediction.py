@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from slova._backend import Array, to_numpy
+from slova._types import Answers, BatchFloats
 from slova._validation import NONE
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class Prediction:
     It unpacks to the first four, has a length, and is sliced by rows.
     """
 
-    label: Array
-    confidence: Array
-    none: Array
-    ambiguous: Array
-    top: Array
+    label: Answers
+    confidence: BatchFloats
+    none: BatchFloats
+    ambiguous: BatchFloats
+    top: Answers
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.label, self.confidence, self.none, self.ambiguous))

@@ -127,7 +127,7 @@ def _best(rows: Rows, plain: Terms, smooth: Terms, models: Mapping[str, Model], 
     seen = np.zeros(len(rows.labels))
     for held_out in itertools.islice(folds(rows, seed), count):
         seen += held_out
-        for name, model in path(rows, plain, smooth, rows.weight - held_out, deepest, models).items():
+        for name, model in path(rows, plain, smooth, np.maximum(rows.weight - held_out, 0.0), deepest, models).items():
             terms = plain if name == "temperature" else smooth
             losses[name] += held_out * nll(scores(rows, model, terms.values), rows.labels)
     for name in models:

@@ -20,10 +20,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from slova._backend import NUMPY, Array, Backend, floating, to_numpy
+from slova._types import DistanceRows, Distances, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
+from slova._validation import check_rows, check_weight
 from slova.calibration._newton import bounded_logistic
 from slova.calibration._posterior_choice import choose
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
-from slova.calibration.pairs import check_rows, check_weight
 from slova.heads import NONE, log_softmax
 
 __all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
@@ -78,7 +79,7 @@ class PosteriorCalibration:
         distances = f", {len(self.yes) - 1} distances" if len(self.yes) > 1 else ""
         return f"PosteriorCalibration({self.classes} classes, part={self.part!r}{distances}, {none})"
 
-    def __call__(self, log_odds: Array, distances: Array | None = None) -> Array:
+    def __call__(self, log_odds: LogOdds, distances: Distances | None = None) -> Outcomes:
         """log-probabilities (..., K + 1), NONE last."""
         log_odds, ops = floating(log_odds, "log_odds")
         log_odds = ops.clip(log_odds, -FARTHEST, FARTHEST)
@@ -133,11 +134,11 @@ class PosteriorCalibration:
     @classmethod
     def fit(
         cls,
-        log_odds: Array,
-        labels: Array,
+        log_odds: LogOddsRows,
+        labels: Labels,
         *,
-        distances: Array | None = None,
-        weight: Array | None = None,
+        distances: DistanceRows | None = None,
+        weight: Weight | None = None,
         none_share: float | None = None,
         order: Literal["auto", "keep"] = "auto",
         seed: int = 0,
@@ -162,7 +163,7 @@ class PosteriorCalibration:
         return fitted if known.all() else _with_none(fitted, rows, none_share)
 
 
-def log_odds_from_log_probs(log_probs: Array) -> Array:
+def log_odds_from_log_probs(log_probs: LogProbs) -> LogOdds:
     """log p - log(1 - p) of log-probabilities that sum to one per row, such as those of a softmax. 1 - p is the sum of
     the others, so that a probability near one keeps its digits.
 
