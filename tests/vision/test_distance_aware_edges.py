@@ -1,4 +1,4 @@
-"""Distance-aware calibration where something is missing, odd or too little: layers, images, values, devices."""
+"""A distance-aware network at its edges: far beyond the data of the fit, few images, other layers, wrong input."""
 
 import pytest
 import torch
