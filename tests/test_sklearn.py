@@ -28,7 +28,7 @@ from slova.sklearn.models import Multiclass
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning"),
-    pytest.mark.filterwarnings("ignore::slova._fitting.CalibrationWarning"),
+    pytest.mark.filterwarnings("ignore::slova._warnings.CalibrationWarning"),
 ]
 
 

@@ -20,6 +20,7 @@ from slova.metrics import auroc, ece
 from slova.sklearn import SlovaClassifier
 
 small = pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+unskilled = pytest.mark.filterwarnings("ignore::slova._warnings.CalibrationWarning")
 
 
 class Memory(ClassifierMixin, BaseEstimator):
@@ -49,6 +50,7 @@ def noise(rows=600, seed=0):
     return generator.random((rows, 1)), generator.integers(0, 3, rows)
 
 
+@unskilled
 @pytest.mark.parametrize(
     "cv", [5, ShuffleSplit(10, random_state=0), RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)]
 )
@@ -166,6 +168,7 @@ def test_a_weight_of_w_counts_as_w_rows_in_models_and_calibration(base):
     assert np.abs(weighted.confidence(X) - plain.confidence(X)).max() > 0.01
 
 
+@unskilled
 def test_the_calibration_of_a_prefit_model_uses_weights():
     X, y = make_blobs(600, centers=3, cluster_std=3.0, random_state=0)
     model = LogisticRegression().fit(X[:100], y[:100])

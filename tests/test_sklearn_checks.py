@@ -27,7 +27,7 @@ from slova.sklearn import SlovaClassifier
 # The checks fit on 10 to 100 rows, too few for a good calibration, hence the warnings.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning"),
-    pytest.mark.filterwarnings("ignore::slova._fitting.CalibrationWarning"),
+    pytest.mark.filterwarnings("ignore::slova._warnings.CalibrationWarning"),
 ]
 
 # probabilities; probabilities and partial_fit; a decision function without probabilities; one model per class
