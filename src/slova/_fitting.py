@@ -54,8 +54,10 @@ def fit_scorer(
         fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
         warn_if_bad(fitted)
     drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
+    if weight is not None:
+        drawn &= weight > 0
+        weight = weight[drawn]
     hits, confidence = prediction.top == labels, prediction.confidence.astype(np.float64)
-    weight = None if weight is None else weight[drawn]
     return replace(
         fitted,
         validation=selection_of(confidence[drawn], hits[drawn], weight=weight),
@@ -67,7 +69,9 @@ def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Float
     """Weights with which the NONE rows are this share of all."""
     counts = np.ones(len(labels)) if weight is None else weight
     none = labels == NONE
-    factor = none_share / (1 - none_share) * counts[~none].sum() / max(counts[none].sum(), 1e-300)
+    if not none.any():
+        return counts
+    factor = none_share / (1 - none_share) * counts[~none].sum() / max(float(counts[none].sum()), 1e-300)
     return np.where(none, counts * factor, counts)
 
 
