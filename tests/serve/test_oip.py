@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from slova.scorer import Scorer
 from slova.serve import Limits, Model, Tensor
 from slova.serve.load import scorer_model
 
@@ -129,9 +130,9 @@ def test_data_may_be_flat_or_nested(client):
     assert "id" not in flat[1]
 
 
-def test_json_has_no_infinity_and_the_least_number_stands_for_it(serving, scorer):
-    with serving(scorer_model(scorer, name="map")) as client:
-        rows = np.array([[5.0, -np.inf, -4.0]], np.float32)
+def test_json_has_no_infinity_and_the_least_number_stands_for_it(serving):
+    with serving(scorer_model(Scorer(classes=3), name="map")) as client:
+        rows = np.array([[200.0, -200.0, -200.0]], np.float32)
         status, content = infer(client, {}, rows.tobytes())
         assert status == 200
         assert content["outputs"][4]["data"][1] == pytest.approx(-3.4028235e38)

@@ -27,6 +27,7 @@ __all__ = ["Bounds", "Parity", "compare"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+SCORES = 32  # how much larger the scores of the posterior calibrator are than the log-probabilities they differ by
 SINGLE = 2.0**-22  # the rounding error of a probability in float32, and of a difference of two
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -119,7 +120,7 @@ class _Perturbed:
     def __call__(self, values: Array) -> Array:
         perturbed = _perturbed(values, self.share, 0.0 if self.order_preserving else 1.0)
         if self.takes == "log_odds":
-            return self.calibrator(perturbed)
+            return _perturbed(self.calibrator(perturbed), SCORES * self.share, 1.0)
         return self.calibrator(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
 
 
