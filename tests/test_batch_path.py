@@ -44,14 +44,14 @@ def classifier():
     return fitted
 
 
-@pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray])
-def test_a_batch_crosses_at_most_ten_files_and_one_check(classifier, kind):
+@pytest.mark.parametrize(("kind", "most"), [(torch.as_tensor, 6), (np.asarray, 7)], ids=["tensor", "array"])
+def test_a_batch_crosses_at_most_six_files_and_one_check(classifier, kind, most):
+    """An array crosses one more, in which it becomes a tensor."""
     inputs = kind(np.ones((5, 4), np.float32))
     seen = calls_of(lambda: classifier.predict(inputs, batch_size=2))
     files = {path for path, _ in seen}
-    assert len(files) <= 10, sorted(files)
-    assert checks(seen).count("check_source") == 1
-    assert set(checks(seen)) <= {"check_source", "check_logits"}  # a posterior ends in a softmax, which looks at shapes
+    assert len(files) <= most, sorted(files)
+    assert checks(seen) == ["check_source"]
 
 
 def test_logits_are_checked_once_by_a_scorer(classifier):

@@ -18,7 +18,7 @@ LAYERS = [
     ["_backend", "_types"],
     ["_batches", "_validation", "_warnings", "artifact"],
     ["_head", "_labels", "_mergeable"],
-    ["_collect", "heads", "prediction"],
+    ["_collect", "_inputs", "heads", "prediction"],
     ["losses"],
     ["calibration"],
     ["metrics"],

@@ -1,8 +1,9 @@
-"""Batches for a network: from tensors, tuples, dicts, Datasets, DataLoaders, and by `as_tensors` from numpy arrays."""
+"""Batches for a network, from tensors, tuples, dicts, Datasets and DataLoaders, and the logits of a batch."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,17 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from slova._backend import to_numpy
-
 __all__ = [
     "LABELS",
     "Batch",
-    "as_tensors",
     "batches",
     "count",
     "device_of",
     "evaluation_mode",
     "logits_of",
+    "run_network",
     "with_progress",
 ]
 
@@ -42,20 +41,6 @@ def batches(
     any batch of several parts.
     """
     return _Batches(source, batch_size, device, labelled, inputs)
-
-
-def as_tensors(source: Any, network: nn.Module) -> Any:
-    """The source with numpy arrays, pandas tables and lists of numbers as tensors, floats in the precision of the
-    network; the rest is unchanged."""
-    dtype = next((weight.dtype for weight in network.parameters() if weight.is_floating_point()), None)
-    if isinstance(source, Mapping) and any(_is_array(part) for part in source.values()):
-        return {name: _as_tensor(part, dtype) for name, part in source.items()}
-    if isinstance(source, tuple) and any(_is_array(part) for part in source):
-        return tuple(_as_tensor(part, dtype) for part in source)
-    tensor = _as_tensor(source, dtype)
-    if _is_table(source) and not any(isinstance(layer, nn.Embedding) for layer in network.modules()):
-        return tensor.to(dtype or torch.float32)  # whole numbers are features
-    return tensor
 
 
 def device_of(network: nn.Module) -> torch.device:
@@ -105,6 +90,24 @@ def logits_of(output: Any) -> Tensor:
     if not isinstance(found, Tensor):
         raise TypeError(f"the network must return a tensor, or something with logits, got {type(output).__name__}")
     return found
+
+
+def run_network(network: nn.Module, batch: Batch, classes: int | None = None) -> Tensor:
+    """The logits (n, K) of a batch, or (n, 1) of a network with one output; floats are cast to its precision."""
+    positional, named = (tuple(_cast(part, network) for part in batch[0]), batch[1])
+    named = {name: _cast(part, network) for name, part in named.items()}
+    _check_keys(network, named)
+    logits = logits_of(network(*positional, **named))
+    rows = next((len(part) for part in (*positional, *named.values()) if isinstance(part, Tensor) and part.ndim), None)
+    if logits.ndim == 1 and len(logits) == rows and classes in (None, 1) and rows is not None:
+        logits = logits[:, None]
+    if logits.ndim < 2 or classes not in (None, logits.shape[-1]):
+        given = ", ".join(str(tuple(part.shape)) for part in (*positional, *named.values()))
+        raise ValueError(
+            f"logits must have shape (n_rows, {classes or 'n_classes'}), got {tuple(logits.shape)} for inputs {given}; "
+            "a single row must be a batch as well, such as images[:1] or image[None]"
+        )
+    return logits
 
 
 def with_progress(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
@@ -218,38 +221,25 @@ def check_source(source: Any) -> None:
         raise TypeError(f"expected tensors, a Dataset or batches, got {type(source).__name__}")
 
 
-def _is_array(value: Any) -> bool:
-    """An array that is not a tensor: of numpy, pandas, or a list of numbers."""
-    return isinstance(value, np.ndarray) or _is_table(value)
-
-
-def _is_table(value: Any) -> bool:
-    """A pandas table or a list of numbers."""
-    return (hasattr(value, "to_numpy") and not isinstance(value, Tensor)) or _is_numbers(value)
-
-
-def _is_numbers(value: Any) -> bool:
-    """A list of numbers, of any depth."""
-    if not isinstance(value, list):
-        return False
-    while isinstance(value, list) and value:
-        value = value[0]
-    return isinstance(value, int | float)
-
-
-def _as_tensor(value: Any, dtype: torch.dtype | None) -> Any:
-    if isinstance(value, Tensor) or not _is_array(value):
-        return value
-    try:
-        array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
-        array = array.astype(np.float32) if array.dtype.kind == "O" else to_numpy(array)
-        tensor = torch.from_numpy(np.require(array, requirements=["C", "W"]))  # torch takes no others
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"inputs must be numbers in rows of the same length, got {type(value).__name__}: {error}"
-        ) from error
-    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
-
-
 def _to(value: Any, device: torch.device) -> Any:
     return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
+
+
+def _check_keys(network: nn.Module, named: Mapping[str, Any]) -> None:
+    """The keys of a batch are arguments of the network."""
+    if not named:
+        return
+    parameters = inspect.signature(network.forward).parameters
+    unknown = [name for name in named if name not in parameters]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        taken = ", ".join(name for name, each in parameters.items() if each.kind is not each.VAR_POSITIONAL)
+        raise ValueError(
+            f"{type(network).__name__} takes {taken}, and not {', '.join(unknown)}: leave these keys out of the batches"
+        )
+
+
+def _cast(part: Any, network: nn.Module) -> Any:
+    if not isinstance(part, Tensor) or not part.is_floating_point():
+        return part
+    kinds = {weight.dtype for weight in network.parameters() if weight.is_floating_point()}
+    return part.to(next(iter(kinds))) if len(kinds) == 1 else part

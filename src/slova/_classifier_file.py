@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 
 from slova import artifact
-from slova._collect import check_network, describe_inputs, described_inputs
+from slova._collect import check_network
+from slova._inputs import describe_inputs, described_inputs
 from slova._scorer_file import pack_scorer, unpack_scorer
 
 if TYPE_CHECKING:

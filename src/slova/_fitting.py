@@ -81,9 +81,9 @@ def _checked(values: Array, labels: Array) -> tuple[Floats, int, Ints]:
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim == 2 and rows.shape[1] == 1:
         rows, _ = check_rows(rows, np.zeros(len(rows), int), "logits")
-        return rows, 2, check_labels(labels, np.hstack([rows, rows]), "logits")
+        return np.asarray(rows), 2, check_labels(labels, np.hstack([rows, rows]), "logits")
     rows, column = check_rows(rows, labels, "logits")
-    return rows, rows.shape[1], column
+    return np.asarray(rows), rows.shape[1], column
 
 
 def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]) -> Scorer:

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from slova._backend import Array, Backend
+from slova._backend import Array, Backend, in_chunks
+from slova._validation import NONE
 from slova.calibration import Calibrator, complete
 from slova.heads import SLOVA, Readout
 
 if TYPE_CHECKING:
     from slova.scorer import Scorer
 
-__all__ = ["outcome", "raw_log_none", "readout"]
+__all__ = ["answer", "none_source", "raw_log_none", "readout"]
 
 TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
 LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
 
 
-def outcome(
+def answer(
+    scorer: Scorer, logits: Array, ops: Backend, reject: float, distances: Array | None = None
+) -> tuple[Array, Array, Array, Array, Array]:
+    """The fields of a `Prediction`, in their order."""
+    if distances is None:
+        top, *shares = in_chunks(partial(_outcome, scorer), logits, ops)
+    else:
+        top, *shares = _outcome(scorer, logits, ops, distances)
+    label = ops.where(shares[0] >= reject, top, ops.full(top, NONE))
+    return label, *shares, top
+
+
+def none_source(scorer: Scorer) -> Literal["calibrated", "evidence", "absent"]:
+    """See `Scorer.none`."""
+    if scorer.none_calibrator is not None or getattr(scorer.calibrator, "none", None) is not None:
+        return "calibrated"
+    return "absent" if scorer.head.log_none is None else "evidence"
+
+
+def _outcome(
     scorer: Scorer, logits: Array, ops: Backend, distances: Array | None = None
 ) -> tuple[Array, Array, Array, Array]:
     """Top class, confidence, none and ambiguous per row."""
@@ -91,15 +112,16 @@ def _shares(
         if not _is_elementwise(scorer):  # given one of the classes, so far
             log_confidence = log_confidence + ops.log1mexp(log_none)
     elementwise = scorer.calibrator is not None and scorer.calibrator.elementwise
-    if elementwise and scorer.none == "absent":  # no class may be above the top one
+    if elementwise and none_source(scorer) == "absent":  # no class may be above the top one
         least = ops.log(ops.full(log_confidence, 1 / scorer.classes))
         log_confidence = ops.where(log_confidence < least, least, log_confidence)
     confidence = ops.exp(log_confidence)
     left = ops.exp(ops.log1mexp(ops.clip(log_confidence, None, 0.0)))
-    if scorer.none == "absent":
+    if none_source(scorer) == "absent":
         return confidence, ops.full(left, 0.0), left
-    if scorer.none == "evidence":
-        _, log_top, log_raw = SLOVA.read_top(logits, ops)
+    if none_source(scorer) == "evidence":
+        assert SLOVA.top_formula is not None
+        _, log_top, log_raw = SLOVA.top_formula(logits, ops)
         none = left * ops.exp(ops.clip(ops.minus(log_raw, ops.log1mexp(log_top)), None, 0.0))
     else:
         none = ops.exp(log_none)

@@ -19,8 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import floating
-from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, with_progress
-from slova._collect import Collected, as_inputs, check_network, collect, collect_with_none, run_network
+from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
+from slova._collect import Collected, check_network, collect, collect_with_none
+from slova._inputs import as_inputs
+from slova._outcomes import answer
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModule
 from slova.heads import NONE, Head, Readout
@@ -110,7 +112,7 @@ class Classifier(nn.Module):
     ) -> Prediction:
         """Label or NONE, confidence, none and ambiguous, on the host; with names given the labels are names."""
         threshold = self.reject if reject is None else check_share(reject, "reject")
-        source = as_inputs(inputs, self.network, self.example)
+        source = inputs if isinstance(inputs, Tensor) else as_inputs(inputs, self.network, self.example)
         stream = batches(source, batch_size, device_of(self), labelled=False, inputs=count(self.example))
         with evaluation_mode(self):
             answers = [self._answer(batch, threshold) for batch, _ in with_progress(stream, progress, "predict")]
@@ -224,15 +226,14 @@ class Classifier(nn.Module):
         logits, ops = floating(run_network(self.network, batch, head.columns or self.scorer.classes), "logits")
         if head.to_logits is not None:
             logits = head.to_logits(logits, ops)
-        prediction = self.scorer.answer(logits, ops, reject)
-        return [part.cpu() for part in (*prediction, prediction.top)]
+        return [part.cpu() for part in answer(self.scorer, logits, ops, reject)]
 
     def _logits(self, inputs: Any, **options: Any) -> Tensor:
         found = collect(self.network, inputs, labelled=False, like=self.example, what="predict", **options)
         return found.logits
 
     def _labelled(self, inputs: Any, labels: Any, **options: Any) -> Collected:
-        given = {"names": self.names, "like": self.example, "what": "evaluate"}
+        given: dict[str, Any] = {"names": self.names, "like": self.example, "what": "evaluate"}
         found = collect(self.network, inputs, labels, labelled=True, **given, **options)
         if found.names is not None and self.names is None:
             raise ValueError("the classifier has no names: labels must be integers, got text")

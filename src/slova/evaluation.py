@@ -162,7 +162,7 @@ def _ece(confidence: Floats, hits: Flags, counts: Floats, seed: int) -> tuple[Me
 
 def ece_of(bins: binning.BinCounts, seed: int = 0) -> Metric:
     """The ECE of bins that were counted before."""
-    return _ece_of(bins.count, bins.hits, bins.total, seed)
+    return _ece_of(bins.count.astype(np.float64), bins.hits.astype(np.float64), bins.total, seed)
 
 
 def _ece_of(rows: Floats, right: Floats, total: Floats, seed: int) -> Metric:

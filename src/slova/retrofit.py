@@ -26,7 +26,8 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import Array
-from slova._batches import as_tensors, batches, evaluation_mode, logits_of
+from slova._batches import batches, evaluation_mode, logits_of
+from slova._inputs import as_tensors
 from slova._validation import check_logits
 from slova.losses import ova_loss
 

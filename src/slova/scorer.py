@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from slova._backend import Backend, in_chunks
+from slova._backend import Backend
 from slova._detect import check_kind
-from slova._outcomes import outcome, readout
+from slova._outcomes import answer, none_source, readout
 from slova._types import DistanceRows, Distances, Labels, LogitRows, Logits, OutcomeFlags, Outcomes, Weight
-from slova._validation import NONE, check_share
+from slova._validation import check_share
 from slova.calibration import AffineCalibration, Calibrator
 from slova.heads import SLOVA, Head, Readout
 from slova.metrics import Selection
@@ -98,9 +97,7 @@ class Scorer:
     def none(self) -> Literal["calibrated", "evidence", "absent"]:
         """Where P(none) comes from: it was calibrated on NONE rows; a one-vs-all model splits what is left of the
         confidence like its raw evidence; or there is no evidence of NONE, and P(none) is 0."""
-        if self.none_calibrator is not None or getattr(self.calibrator, "none", None) is not None:
-            return "calibrated"
-        return "absent" if self.head.log_none is None else "evidence"
+        return none_source(self)
 
     def predict(self, logits: Logits, *, distances: Distances | None = None, reject: float = 0.0) -> Prediction:
         """The answer per row; the label is NONE where the confidence is below `reject`, or NaN. Values that are seen to
@@ -146,12 +143,7 @@ class Scorer:
 
     def answer(self, logits: Logits, ops: Backend, reject: float, distances: Distances | None = None) -> Prediction:
         """The same as `predict`, for logits that were checked."""
-        if distances is None:
-            top, confidence, none, ambiguous = in_chunks(partial(outcome, self), logits, ops)
-        else:
-            top, confidence, none, ambiguous = outcome(self, logits, ops, distances)
-        label = ops.where(confidence >= reject, top, ops.full(top, NONE))
-        return Prediction(label, confidence, none, ambiguous, top)
+        return Prediction(*answer(self, logits, ops, reject, distances))
 
     def readout(self, logits: Logits, ops: Backend, distances: Distances | None = None) -> Readout:
         """The same as calling the scorer, for logits that were checked."""

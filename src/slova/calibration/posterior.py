@@ -25,7 +25,7 @@ from slova._validation import check_rows, check_weight
 from slova.calibration._newton import bounded_logistic
 from slova.calibration._posterior_choice import choose
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
-from slova.heads import NONE, log_softmax
+from slova.heads import NONE, SOFTMAX
 
 __all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
 
@@ -84,7 +84,7 @@ class PosteriorCalibration:
         log_odds, ops = floating(log_odds, "log_odds")
         log_odds = ops.clip(log_odds, -FARTHEST, FARTHEST)
         distances = self._distances(log_odds, distances, ops)
-        log_probs = log_softmax(self._scores(log_odds, distances, ops))
+        log_probs = SOFTMAX.log_probs(self._scores(log_odds, distances, ops), ops)
         if self.none is None:
             return ops.append(log_probs, ops.full(log_probs[..., 0], -float("inf")))
         numbers = ops.like(self.none, log_odds)

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova._batches import Batch, as_tensors, batches, count
+from slova._batches import Batch, batches, count
+from slova._inputs import as_tensors
 from slova.export.file_metadata import ExportError
 
 __all__ = ["BATCH", "ROWS", "given_rows", "random_rows"]
