@@ -75,7 +75,7 @@ def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Float
     return np.where(none, counts * factor, counts)
 
 
-def _checked(values: Array, labels: Array) -> tuple[Floats, int, Ints]:
+def _checked(values: Array, labels: Array) -> tuple[Any, int, Ints]:
     """Values (N, K) and labels; one column, or no second axis, is a problem of two classes."""
     rows = to_numpy(values)
     rows = rows[:, None] if rows.ndim == 1 else rows
