@@ -115,8 +115,18 @@ slova.cli.main(sys.argv[1:], prog_name="slova")
 """
     options = {
         "score": ["--model", folder / "model.slova", "-o", folder / "out.npy"],
-        "metrics": ["--labels", folder / "labels.npy", "--json"],
-        "fit": ["--labels", folder / "labels.npy", "-o", folder / "new.slova", "--stream", "--calibration", "none"],
+        "metrics": ["--labels", folder / "labels.npy", "--json", "--head", "slova"],
+        "fit": [
+            "--labels",
+            folder / "labels.npy",
+            "-o",
+            folder / "new.slova",
+            "--stream",
+            "--calibration",
+            "none",
+            "--head",
+            "slova",
+        ],
     }[command]
     done = python(code, command, folder / "big.npy", *options, "--batch-size", 1024)
     assert done.returncode == 0, done.stderr

@@ -155,7 +155,7 @@ def test_outputs_have_names_and_types_and_a_dynamic_batch(tmp_path):
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("calibration", [name for name in CALIBRATORS if name not in ("affine", "distance")])
 @pytest.mark.parametrize("none", [False, True])
-@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
+@pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning", "ignore::slova.CalibrationWarning")
 def test_every_registered_head_and_calibrator_is_exported_without_torch(head, calibration, none):
     logits, labels = logits_of(5)[:150].astype(np.float64), np.arange(150) % (2 if HEADS[head].columns else 4)
     logits[np.arange(150), 0 if HEADS[head].columns else labels] += 3 * (labels if HEADS[head].columns else 1)

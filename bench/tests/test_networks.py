@@ -151,5 +151,5 @@ def test_the_last_layer_can_be_replaced_by_several():
 
 
 def test_a_network_without_a_linear_classifier_is_named_in_the_error():
-    with pytest.raises(TypeError, match="ends in a linear layer, got Flatten"):
+    with pytest.raises(TypeError, match="must end in a linear layer, got Flatten"):
         last_linear(digits_net(10)[:7])

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from slova._backend import Array, Backend, in_chunks
-from slova._validation import NONE
+from slova._validation import NONE_INDEX
 from slova.calibration import Calibrator, complete
 from slova.heads import SLOVA, Readout
 
@@ -27,7 +27,7 @@ def answer(
         top, *shares = in_chunks(partial(_outcome, scorer), logits, ops)
     else:
         top, *shares = _outcome(scorer, logits, ops, distances)
-    label = ops.where(shares[0] >= reject, top, ops.full(top, NONE))
+    label = ops.where(shares[0] >= reject, top, ops.full(top, NONE_INDEX))
     return label, *shares, top
 
 
@@ -69,7 +69,7 @@ def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None
         log_top = ops.take(log_probs, index)[..., 0]
     confidence, none, ambiguous = _shares(scorer, logits, ops, log_top, log_none)
     others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(ops.take(log_probs, index), -float("inf")))
-    others = others - ops.logsumexp(others)[..., None] + ops.log(ambiguous)[..., None]
+    others = ops.minus(others, ops.logsumexp(others)[..., None]) + ops.log(ambiguous)[..., None]
     return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
 
 

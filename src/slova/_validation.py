@@ -16,6 +16,7 @@ from slova._backend import Array, Backend, floating, to_numpy
 
 __all__ = [
     "NONE",
+    "NONE_INDEX",
     "Flags",
     "Floats",
     "Ints",
@@ -49,6 +50,8 @@ class _None(int):
 
 NONE = _None(-1)
 """The label "none of the classes": in losses, calibration, prediction and metrics."""
+NONE_INDEX = int(NONE)
+"""The same as a plain integer, for code that torch compiles."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

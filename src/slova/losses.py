@@ -14,7 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from slova._backend import TORCH
 from slova._types import ClassWeightTensor, LabelsTensor, LogitsTensor, LossTensor, TargetsTensor, WeightTensor
-from slova.heads import NONE
+from slova._validation import NONE_INDEX
 
 __all__ = ["init_bias", "multilabel_loss", "ova_loss", "prepare"]
 
@@ -48,9 +48,9 @@ def ova_loss(
     _check_options(logits, class_weight, label_smoothing, ignore_index)
     ignored = None if ignore_index is None else labels == ignore_index
     if ignored is not None:
-        logits, labels = logits.masked_fill(ignored.unsqueeze(-1), 0), labels.masked_fill(ignored, NONE)
+        logits, labels = logits.masked_fill(ignored.unsqueeze(-1), 0), labels.masked_fill(ignored, NONE_INDEX)
     check_targets(logits, labels)
-    is_none = labels == NONE
+    is_none = labels == NONE_INDEX
     index = torch.where(is_none, 0, labels).long().unsqueeze(-1)
     own = logits.gather(-1, index)
     signed = logits.scatter(-1, index, torch.where(is_none.unsqueeze(-1), own, -own))
@@ -71,8 +71,8 @@ def _check_options(
             raise ValueError(f"class_weight must have one number per class of {classes}, got shape {shape}")
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
-    if ignore_index == NONE:
-        raise ValueError(f"ignore_index must not be {int(NONE)}, which is NONE: the rows that belong to no class")
+    if ignore_index == NONE_INDEX:
+        raise ValueError(f"ignore_index must not be {NONE_INDEX}, which is NONE: the rows that belong to no class")
 
 
 def _row_weight(
@@ -181,7 +181,7 @@ def check_targets(logits: Tensor, labels: Tensor) -> None:
         raise TypeError(f"labels must be integers, got {labels.dtype}")
     if _can_be_read(labels):
         low, high = int(labels.min()), int(labels.max())
-        if low < NONE or high >= logits.shape[-1]:
+        if low < NONE_INDEX or high >= logits.shape[-1]:
             raise ValueError(f"labels must lie in [-1, {logits.shape[-1]}), got values from {low} to {high}")
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slova.heads import NONE
+from slova._validation import NONE_INDEX
 from slova.losses import check_targets
 
 __all__ = ["TRITON", "Chunk", "Linear", "check_labels", "chunks", "fused", "linear", "multiplied"]
@@ -62,7 +62,7 @@ def check_labels(layer: Linear, labels: Tensor, batch: torch.Size) -> None:
     """Raise unless there is one label per row, a class or NONE."""
     check_targets(torch.empty(*batch, len(layer.matrix), device="meta"), labels)
     if labels.is_cuda:  # checked on the device, without synchronisation
-        torch._assert_async(((labels >= NONE) & (labels < len(layer.matrix))).all())
+        torch._assert_async(((labels >= NONE_INDEX) & (labels < len(layer.matrix))).all())
 
 
 def chunks(layer: Linear) -> Iterator[Chunk]:

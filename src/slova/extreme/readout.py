@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from slova._backend import TORCH, Array, of
-from slova._validation import check_share
+from slova._validation import NONE_INDEX, check_share
 from slova.calibration import AffineCalibration, Calibrator
 from slova.extreme.chunks import Linear, chunks, fused, linear
-from slova.heads import NONE, SLOVA, Top, top_and_none
+from slova.heads import SLOVA, Top, top_and_none
 from slova.prediction import Prediction
 from slova.scorer import Scorer
 
@@ -63,7 +63,7 @@ def finish(scorer: Scorer, top: Top, reject: float) -> Prediction:
         least = 1 - scorer.classes * confidence
         none = ops.where(none < least, least, none)
     none = ops.where(none > left, left, none)
-    label = ops.where(confidence >= reject, top.label, ops.full(top.label, NONE))
+    label = ops.where(confidence >= reject, top.label, ops.full(top.label, NONE_INDEX))
     return Prediction(label, confidence, none, left - none, top.label)
 
 

@@ -21,8 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from slova._backend import Array
-from slova._validation import check_images
-from slova.heads import NONE
+from slova._validation import NONE_INDEX, check_images
 from slova.vision.patches import reorder_patches
 
 __all__ = [
@@ -61,7 +60,7 @@ def add_outliers(
         return images, labels
     rows = torch.arange(count, device=images.device).tensor_split(len(chosen))
     outliers = torch.cat([_generate(kind, images, part) for kind, part in zip(chosen, rows, strict=True) if len(part)])
-    return torch.cat([images, outliers.to(images)]), torch.cat([labels, labels.new_full((len(outliers),), NONE)])
+    return torch.cat([images, outliers.to(images)]), torch.cat([labels, labels.new_full((len(outliers),), NONE_INDEX)])
 
 
 def _check_batch(images: Tensor, labels: Tensor) -> None:
@@ -70,7 +69,7 @@ def _check_batch(images: Tensor, labels: Tensor) -> None:
     if labels.shape != images.shape[:1]:
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     if not labels.dtype.is_signed:
-        raise TypeError(f"labels must have a dtype that can hold NONE ({int(NONE)}), got {labels.dtype}")
+        raise TypeError(f"labels must have a dtype that can hold NONE ({NONE_INDEX}), got {labels.dtype}")
 
 
 def _generate(kind: Outlier, images: Tensor, rows: Tensor) -> Tensor:
