@@ -29,6 +29,7 @@ from slova._backend import Array
 from slova._batches import batches, evaluation_mode, logits_of
 from slova._inputs import as_tensors
 from slova._validation import check_logits
+from slova.heads import SOFTMAX
 from slova.losses import ova_loss
 
 __all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"]
@@ -50,12 +51,7 @@ def log_odds(logits: Array) -> Array:
     logits, ops = check_logits(logits)
     if logits.shape[-1] < 2:
         raise ValueError(f"logits must have at least two classes, got shape {tuple(logits.shape)}")
-    top, index = ops.top(logits)
-    shifted = ops.minus(logits, top)
-    rivals = ops.put(shifted, index, ops.full(top, -float("inf")))
-    odds = ops.exp(rivals)
-    others = ops.clip(odds.sum(-1)[..., None] - odds, 0.0, None)  # of a class that is not the top: 1 + others, so >= 1
-    return ops.put(shifted - ops.log1p(others), index, -ops.logsumexp(rivals)[..., None])
+    return SOFTMAX.log_odds(logits, ops)
 
 
 class OneVsAll(nn.Module):

@@ -171,11 +171,7 @@ def log_odds_from_log_probs(log_probs: LogProbs) -> LogOdds:
     array([[ 1.099, -1.099]])
     """
     log_probs, ops = floating(log_probs, "log_probs")
-    top, index = ops.top(log_probs)
-    others = ops.logsumexp(ops.put(log_probs, index, ops.full(top, -float("inf"))))[..., None]
-    rest = ops.put(ops.log1mexp(ops.clip(log_probs, None, -float(np.log(2)))), index, others)
-    rest = ops.where(log_probs > -np.log(2), others, rest)
-    return ops.clip(log_probs - rest, -FARTHEST, FARTHEST)
+    return ops.clip(SOFTMAX.log_odds(log_probs, ops), -FARTHEST, FARTHEST)
 
 
 def _check_numbers(value: PosteriorCalibration) -> None:
