@@ -1,13 +1,10 @@
 """Judged claims: every verdict follows from rows, and changes with them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from slova_bench.claims import CLAIMS, Verdict, judged_claims, verdict_counts
+from slova_bench.claims import CLAIMS, Verdict, verdict_counts
 from slova_bench.labels import PAPER_SHIFTS
-from slova_bench.results import Cell, Results, Row
-from slova_bench.results_folder import ResultsFolder
+from slova_bench.results import Cell, Row
 
 CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
 METRICS = ("accuracy", "ece", "nll", "brier")
@@ -28,21 +25,7 @@ def shift_rows(order: list[str], *, seeds: int = 1, experiment: str = "shift", o
     return rows
 
 
-def found(folder: Path, **files: list[Row]) -> dict[tuple[str, str], object]:
-    """Judged claims by claim and training set."""
-    folder.mkdir(exist_ok=True)
-    for name, rows in files.items():
-        results = Results(folder, name.replace("_", "-"))
-        results.append(rows)
-        results.close()
-    return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder))}
-
-
-def verdict(folder: Path, claim: str, on: str = "cifar10", **files: list[Row]) -> Verdict:
-    return found(folder, **files)[claim, on].verdict
-
-
-def test_the_papers_winner_has_to_win_here(tmp_path):
+def test_the_papers_winner_has_to_win_here(tmp_path, found, verdict):
     claim = "Best method by the 50 % quartile of the ECE"
     assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
     turned = ["slova", "ensemble", *ORDER[2:]]
@@ -53,7 +36,7 @@ def test_the_papers_winner_has_to_win_here(tmp_path):
     assert one.ours.endswith("(1st of 9)")
 
 
-def test_a_winner_that_cannot_be_distinguished_from_the_best_counts_in_part(tmp_path):
+def test_a_winner_that_cannot_be_distinguished_from_the_best_counts_in_part(tmp_path, found, verdict):
     claim = "Best method by the 50 % quartile of the ECE"
     rows = shift_rows(["slova", "ensemble", "softmax"], seeds=4)
     shifts = {("slova", seed): 0.05 + 0.03 * (-1) ** seed for seed in range(4)}  # one time before, one time behind
@@ -66,7 +49,7 @@ def test_a_winner_that_cannot_be_distinguished_from_the_best_counts_in_part(tmp_
     assert verdict(tmp_path / "b", claim, shift_cifar10=two) is Verdict.NOT, "two seeds make no tie"
 
 
-def test_the_command_for_a_winner_that_was_not_run_is_given(tmp_path):
+def test_the_command_for_a_winner_that_was_not_run_is_given(tmp_path, found):
     one = found(tmp_path, shift_cifar10=shift_rows(["slova", "softmax"]))[
         "Best method by the 50 % quartile of the ECE", "cifar10"
     ]
@@ -74,7 +57,7 @@ def test_the_command_for_a_winner_that_was_not_run_is_given(tmp_path):
     assert "slova bench run shift --on cifar10 --methods ensemble" in one.ours
 
 
-def test_the_order_of_methods_holds_in_whole_in_part_or_not(tmp_path):
+def test_the_order_of_methods_holds_in_whole_in_part_or_not(tmp_path, found, verdict):
     claim = "Order of the methods by the median ECE"
     assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
     swapped = [ORDER[1], ORDER[0], *ORDER[2:]]
@@ -84,7 +67,7 @@ def test_the_order_of_methods_holds_in_whole_in_part_or_not(tmp_path):
     assert verdict(tmp_path / "c", claim, shift_cifar10=shift_rows(ORDER[::-1])) is Verdict.NOT
 
 
-def test_ranks_are_compared_with_the_statements_of_the_paper(tmp_path):
+def test_ranks_are_compared_with_the_statements_of_the_paper(tmp_path, found):
     claim = "By ranks SLOVA cannot be distinguished from"
     one = found(tmp_path / "a", shift_cifar10=shift_rows(ORDER))[claim, "cifar10"]
     assert one.verdict is Verdict.PARTLY, "next to SLOVA are others than in the paper, far away the same"
@@ -94,7 +77,7 @@ def test_ranks_are_compared_with_the_statements_of_the_paper(tmp_path):
     assert "better than it: Softmax" in best.ours
 
 
-def test_only_the_ensemble_may_rank_before_slova(tmp_path):
+def test_only_the_ensemble_may_rank_before_slova(tmp_path, found, verdict):
     claim = "By ranks SLOVA is second to the ensemble alone"
     assert verdict(tmp_path / "a", claim, shift_cifar10=shift_rows(ORDER)) is Verdict.REPRODUCED
     assert (
@@ -108,7 +91,7 @@ def test_only_the_ensemble_may_rank_before_slova(tmp_path):
     assert "there are no rows of" in short.ours
 
 
-def test_strong_shifts_are_counted_one_by_one(tmp_path):
+def test_strong_shifts_are_counted_one_by_one(tmp_path, found, verdict):
     claim = "Under strong shift SLOVA is better calibrated than the ensemble"
     rows = shift_rows(["ensemble", "slova"])
     assert verdict(tmp_path / "a", claim, shift_cifar10=rows) is Verdict.NOT
@@ -122,7 +105,7 @@ def test_strong_shifts_are_counted_one_by_one(tmp_path):
     assert one.verdict is Verdict.REPRODUCED
 
 
-def test_the_effect_of_noise_is_measured_and_not_judged(tmp_path):
+def test_the_effect_of_noise_is_measured_and_not_judged(tmp_path, found):
     one = found(tmp_path, shift_cifar10=shift_rows(["slova", "slova_clean"]))[
         "Effect of noise in the calibration set on SLOVA's ECE", "cifar10"
     ]
@@ -131,7 +114,7 @@ def test_the_effect_of_noise_is_measured_and_not_judged(tmp_path):
     assert one.sentence.startswith("Effect of noise in the calibration set on SLOVA's ECE (CIFAR-10): with noise")
 
 
-def test_methods_beyond_the_paper_are_compared_with_its_baselines_at_common_seeds(tmp_path):
+def test_methods_beyond_the_paper_are_compared_with_its_baselines_at_common_seeds(tmp_path, found):
     claim = "SLOVA, NONE in training, against {}, by quartiles over shifts", "cifar10"
     rows = shift_rows(["ensemble", "slova_none", "temperature"], seeds=3)
     rows = [row for row in rows if row.method != "slova_none" or row.seed < 2]
@@ -151,7 +134,7 @@ def test_methods_beyond_the_paper_are_compared_with_its_baselines_at_common_seed
         (["ova", "slova_raw", "slova"], (Verdict.NOT, Verdict.NOT)),
     ],
 )
-def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
+def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path, found):
     rows = found(tmp_path, ablation_cifar10=shift_rows(order, experiment="ablation"))
     claims = (
         "Readout and then calibration lower the median ECE of OVA",
@@ -162,7 +145,7 @@ def test_steps_have_to_improve_one_after_the_other(order, verdicts, tmp_path):
 
 
 @pytest.mark.parametrize(("late", "verdict_"), [(0.1, Verdict.REPRODUCED), (0.3, Verdict.PARTLY)])
-def test_a_fit_is_stable_if_it_hardly_changes_beyond_the_sizes_of_the_paper(late, verdict_, tmp_path):
+def test_a_fit_is_stable_if_it_hardly_changes_beyond_the_sizes_of_the_paper(late, verdict_, tmp_path, verdict):
     cell = CELL._replace(experiment="stability", method="slova_clean")
     values = {("M", 1): 0.9, ("M", 10): 0.9, ("M", 20): 0.1, ("M", 30): 0.1, ("M", 50): late}
     values |= {("n_b", 20): 0.9, ("n_b", 400): 0.5, ("n_b", 1000): 0.1, ("", 0): 0.7}
@@ -177,7 +160,7 @@ def test_a_fit_is_stable_if_it_hardly_changes_beyond_the_sizes_of_the_paper(late
     ("slova", "ova", "expected"),
     [(0.01, 0.8, Verdict.REPRODUCED), (0.6, 0.8, Verdict.PARTLY), (0.9, 0.8, Verdict.NOT)],
 )
-def test_far_from_the_data_the_confidence_of_slova_should_vanish(slova, ova, expected, tmp_path):
+def test_far_from_the_data_the_confidence_of_slova_should_vanish(slova, ova, expected, tmp_path, verdict):
     cell = CELL._replace(experiment="directions", shift="direction")
     values = [("slova_raw", 0.0, 0.95), ("ova", 0.0, 0.99), ("slova_raw", 1000.0, slova), ("ova", 1000.0, ova)]
     rows = [Row.of(cell._replace(method=m, level=level), "mmc", x) for m, level, x in values]
@@ -186,14 +169,14 @@ def test_far_from_the_data_the_confidence_of_slova_should_vanish(slova, ova, exp
     )
 
 
-def test_without_rows_every_claim_states_the_command_to_run(tmp_path):
+def test_without_rows_every_claim_states_the_command_to_run(tmp_path, found):
     waiting = [one for one in found(tmp_path).values() if one.verdict is Verdict.OPEN]
     theirs = {claim.text for claim in CLAIMS if claim.answers and "own Table" not in claim.text}
     assert {one.claim for one in waiting} >= theirs
     assert all("slova bench run " in one.ours for one in waiting)
 
 
-def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judged(tmp_path):
+def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judged(tmp_path, found):
     rows = shift_rows(["slova", "ensemble", "softmax", "temperature"], on="digits")
     own = found(tmp_path, shift_digits=rows)
     judged = {on for (_, on), one in own.items() if one.verdict is not Verdict.OPEN}
@@ -202,13 +185,13 @@ def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judge
     assert own["On clean data SLOVA is as accurate as softmax, to half a point", "digits"].verdict is Verdict.REPRODUCED
 
 
-def test_verdict_counts_cover_every_claim(tmp_path):
+def test_verdict_counts_cover_every_claim(tmp_path, found):
     every = list(found(tmp_path, shift_cifar10=shift_rows(ORDER)).values())
     assert sum(verdict_counts(every).values()) == len(every)
     assert verdict_counts(every)[Verdict.OPEN] == sum(one.verdict is Verdict.OPEN for one in every)
 
 
-def test_a_run_that_is_half_done_is_compared_at_the_seeds_it_has_finished(tmp_path):
+def test_a_run_that_is_half_done_is_compared_at_the_seeds_it_has_finished(tmp_path, found):
     claim = "SLOVA, NONE in training, against temperature scaling, by quartiles over shifts"
     rows = shift_rows(["slova_none", "temperature"], seeds=2)
     unfinished = [row for row in rows if row.method == "temperature" or row.shift != PAPER_SHIFTS[0]]

@@ -1,10 +1,7 @@
 """Judged claims about OOD data: wins, ranks and error on all training sets."""
 
-from pathlib import Path
-
-from slova_bench.claims import Verdict, judged_claims
-from slova_bench.results import Cell, Results, Row
-from slova_bench.results_folder import ResultsFolder
+from slova_bench.claims import Verdict
+from slova_bench.results import Cell, Row
 
 CELL = Cell("ood", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
 LOW = {"softmax": 0.8, "ceda": 0.5, "acet_short": 0.4, "react": 0.7, "slova_raw": 0.2, "slova": 0.1}
@@ -23,32 +20,18 @@ def ood_rows(mmc: dict[str, float], *, on: str, error: float = 0.08) -> list[Row
     return rows
 
 
-def found(folder: Path, **files: list[Row]) -> dict[tuple[str, str], object]:
-    """Judged claims by claim and training set."""
-    folder.mkdir(exist_ok=True)
-    for name, rows in files.items():
-        results = Results(folder, name.replace("_", "-"))
-        results.append(rows)
-        results.close()
-    return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder))}
-
-
-def verdict(folder: Path, claim: str, on: str = "cifar10", **files: list[Row]) -> Verdict:
-    return found(folder, **files)[claim, on].verdict
-
-
 def ood_files(mmc: dict[str, float]) -> dict[str, list[Row]]:
     return {f"ood_{on}": ood_rows(mmc, on=on) for on in SETS}
 
 
-def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path):
+def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path, found, verdict):
     one = found(tmp_path / "a", **ood_files(LOW))["SLOVA has the lowest MMC", ""]
     assert (one.paper, one.ours) == ("9 of 12, 4 of the 6 pairs there are rows of", "6 of 6")
     assert one.verdict is Verdict.REPRODUCED
     assert verdict(tmp_path / "b", "SLOVA has the lowest MMC", "", **ood_files(HIGH)) is Verdict.NOT
 
 
-def test_a_stand_in_replaces_a_method_that_was_run_on_one_training_set_only(tmp_path):
+def test_a_stand_in_replaces_a_method_that_was_run_on_one_training_set_only(tmp_path, found):
     whole = ood_files(LOW)
     some = {**whole, "ood_svhn": whole["ood_svhn"] + ood_rows({"acet": 0.01}, on="svhn")}
     before, after = found(tmp_path / "a", **whole), found(tmp_path / "b", **some)
@@ -58,20 +41,20 @@ def test_a_stand_in_replaces_a_method_that_was_run_on_one_training_set_only(tmp_
     assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
 
 
-def test_both_readouts_are_compared_with_the_uncalibrated_one_of_the_paper(tmp_path):
+def test_both_readouts_are_compared_with_the_uncalibrated_one_of_the_paper(tmp_path, found):
     mixed = found(tmp_path, **ood_files(LOW | {"slova": 0.9}))
     assert mixed["SLOVA, uncalibrated has the lowest MMC", ""].verdict is Verdict.REPRODUCED
     assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.NOT
 
 
-def test_the_papers_own_table_contradicts_its_text(tmp_path):
+def test_the_papers_own_table_contradicts_its_text(tmp_path, found):
     claim = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be distinguished from"
     one = found(tmp_path)[claim, ""]
     assert one.verdict is Verdict.PARTLY
     assert one.ours.startswith("ACET (mean ranks SLOVA 1.42, ACET 2.46")
 
 
-def test_accuracy_may_differ_by_half_a_point(tmp_path):
+def test_accuracy_may_differ_by_half_a_point(tmp_path, found, verdict):
     rows = ood_rows({"softmax": 0.5, "slova": 0.4}, on="svhn")
     claim = "SLOVA's error is softmax's, to half a point"
     assert verdict(tmp_path / "a", claim, "svhn", ood_svhn=rows) is Verdict.REPRODUCED
@@ -81,7 +64,7 @@ def test_accuracy_may_differ_by_half_a_point(tmp_path):
     assert one.paper == "SLOVA 3.29 %, Softmax 3.53 %"
 
 
-def test_ood_sets_have_their_numbers_with_none_in_training_and_without(tmp_path):
+def test_ood_sets_have_their_numbers_with_none_in_training_and_without(tmp_path, found):
     rows = ood_rows({"slova_raw": 0.6, "slova_none_raw": 0.1}, on="cifar10")
     rows += [row._replace(metric="auroc", value=1 - row.value) for row in rows if row.metric == "mmc"]
     one = found(tmp_path, ood_cifar10=rows)["Effect of NONE in training on OOD data, uncalibrated", "cifar10"]

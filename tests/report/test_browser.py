@@ -73,4 +73,5 @@ def test_charts_follow_the_theme(page):
     dot.wait_for()
     before = dot.get_attribute("fill")
     page.get_by_role("button", name="Change to dark colours").click()
-    expect(dot).not_to_have_attribute("fill", before)
+    expect(dot).not_to_have_attribute("fill", before)  # waits for the page
+    assert dot.get_attribute("fill") != before

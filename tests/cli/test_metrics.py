@@ -15,35 +15,8 @@ from slova.scorer import Scorer
 CLASSES = 4
 
 
-def sample(rows: int, seed: int, *, scale: float = 2.0):
-    """Overconfident logits, and labels, some of them NONE."""
-    generator = np.random.default_rng(seed)
-    labels = generator.integers(-1, CLASSES, rows)
-    hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
-    return (scale * (generator.normal(-2.5, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
-
-
-def slova_cli(*arguments: object) -> str:
-    """The standard output of a command, which must succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert (result.exit_code, result.stderr.count("error")) == (0, 0), result.stderr
-    return result.stdout
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A folder with validation, test and out-of-distribution logits, and a fitted scorer."""
-    folder = tmp_path_factory.mktemp("files")
-    for seed, name in enumerate(["val", "test"]):
-        logits, labels = sample(3000, seed)
-        np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
-    np.save(folder / "ood.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
-    slova_cli("fit", folder / "val.npz", "-o", folder / "model.slova")
-    return folder
-
-
 @pytest.mark.parametrize("size", ["400", "5000"])
-def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
+def test_metrics_are_those_of_the_library_within_their_bounds(files, size, sample, slova_cli):
     command = ("metrics", files / "test.npz", "--model", files / "model.slova", "--json", "--batch-size", size)
     found = json.loads(slova_cli(*command))
     (logits, labels), scorer = sample(3000, 1), Scorer.load(files / "model.slova")
@@ -68,7 +41,7 @@ def test_metrics_are_those_of_the_library_within_their_bounds(files, size):
         assert found[name] == pytest.approx(value, abs=found["bounds"].get(name, 0.0) + 1e-6), name
 
 
-def test_ood_metrics_compare_ood_rows_with_rows_of_a_class(files):
+def test_ood_metrics_compare_ood_rows_with_rows_of_a_class(files, slova_cli):
     alone, both = (
         json.loads(slova_cli("metrics", files / "test.npz", "--json", *more))
         for more in ((), ("--ood", files / "ood.npy"))
@@ -78,26 +51,26 @@ def test_ood_metrics_compare_ood_rows_with_rows_of_a_class(files):
     assert both["accuracy"] == alone["accuracy"]
 
 
-def test_without_a_model_the_bare_head_is_measured(files):
+def test_without_a_model_the_bare_head_is_measured(files, sample, slova_cli):
     found = json.loads(slova_cli("metrics", files / "test.npz", "--json"))
     logits, labels = sample(3000, 1)
     assert found["ece"] == pytest.approx(metrics.ece(np.exp(SLOVA(logits).log_probs), labels), abs=1e-6)
 
 
-def test_a_calibrator_that_ties_classes_does_not_change_the_accuracy(files, tmp_path):
+def test_a_calibrator_that_ties_classes_does_not_change_the_accuracy(files, tmp_path, slova_cli):
     slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--calibration", "histogram")
     bare, tied = (json.loads(slova_cli("metrics", files / "test.npz", "--json", *more))["accuracy"]
                   for more in ((), ("--model", tmp_path / "m.slova")))  # fmt: skip
     assert bare == tied
 
 
-def test_the_table_shows_bounds(files):
+def test_the_table_shows_bounds(files, slova_cli):
     said = slova_cli("metrics", files / "test.npz", "--ood", files / "ood.npy")
     assert any("AUROC" in line and "±" in line for line in said.splitlines())
     assert any(line.startswith("accuracy ") and "±" not in line for line in said.splitlines())
 
 
-def test_an_infinite_number_is_null_in_json(files):
+def test_an_infinite_number_is_null_in_json(files, slova_cli):
     found = json.loads(slova_cli("metrics", files / "test.npz", "--head", "softmax", "--json"))
     assert found["nll"] is None
 
@@ -114,7 +87,7 @@ def kinds(rows: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 @pytest.mark.parametrize("kind", ["softmax", "log", "probabilities"])
 @pytest.mark.parametrize("more", [(), ("--stream",)])
-def test_any_kind_of_logits_ends_well_calibrated(tmp_path, kind, more):
+def test_any_kind_of_logits_ends_well_calibrated(tmp_path, kind, more, slova_cli):
     """Softmax logits taken for one-vs-all logits had an ECE of .5."""
     for name, seed, rows in (("val", 0, 2000), ("test", 1, 4000)):
         values, labels = kinds(rows, seed)
@@ -154,7 +127,7 @@ def test_a_file_of_another_kind_than_that_of_the_fit_is_an_error(tmp_path, files
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
-def test_one_column_is_a_binary_problem(tmp_path, shape):
+def test_one_column_is_a_binary_problem(tmp_path, shape, slova_cli):
     generator = np.random.default_rng(0)
     logits = generator.normal(0, 3, 1000)
     labels = (generator.random(1000) < 1 / (1 + np.exp(-logits / 2))).astype(int)

@@ -16,14 +16,6 @@ from slova.scorer import Scorer
 CLASSES = 4
 
 
-def sample(rows: int, seed: int, *, scale: float = 2.0):
-    """Overconfident logits, and labels, some of them NONE."""
-    generator = np.random.default_rng(seed)
-    labels = generator.integers(-1, CLASSES, rows)
-    hits = (np.arange(CLASSES) == labels[:, None]) * 4.0
-    return (scale * (generator.normal(-2.5, 1.5, (rows, CLASSES)) + hits)).astype(np.float32), labels
-
-
 def columns(path) -> dict[str, np.ndarray]:
     if path.suffix == ".csv":
         found = np.genfromtxt(path, delimiter=",", names=True)
@@ -35,26 +27,7 @@ def columns(path) -> dict[str, np.ndarray]:
     return {name: found[name] for name in (found.files if path.suffix == ".npz" else found.dtype.names)}
 
 
-def slova_cli(*arguments: object) -> str:
-    """The standard output of a command, which must succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert (result.exit_code, result.stderr.count("error")) == (0, 0), result.stderr
-    return result.stdout
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A folder with validation, test and out-of-distribution logits, and a fitted scorer."""
-    folder = tmp_path_factory.mktemp("files")
-    for seed, name in enumerate(["val", "test"]):
-        logits, labels = sample(3000, seed)
-        np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
-    np.save(folder / "ood.npy", np.random.default_rng(9).normal(-2, 2, (500, CLASSES)))
-    slova_cli("fit", folder / "val.npz", "-o", folder / "model.slova")
-    return folder
-
-
-def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
+def test_a_fitted_file_is_the_scorer_that_the_library_fits(files, sample):
     expected, found = Scorer.fit(*sample(3000, 0)), Scorer.load(files / "model.slova")
     logits, _ = sample(50, 5)
     np.testing.assert_array_equal(found(logits).log_probs, expected(logits).log_probs)
@@ -64,7 +37,7 @@ def test_a_fitted_file_is_the_scorer_that_the_library_fits(files):
 
 @pytest.mark.parametrize("name", ["posterior", "exponential", "temperature", "isotonic", "beta", "histogram", "none"])
 @pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
-def test_every_calibration_fits_every_head(files, tmp_path, name, head):
+def test_every_calibration_fits_every_head(files, tmp_path, name, head, slova_cli):
     said = slova_cli(
         "fit", files / "val.npz", "-o", tmp_path / "m.slova", "--calibration", name, "--head", head, "--json"
     )
@@ -73,7 +46,7 @@ def test_every_calibration_fits_every_head(files, tmp_path, name, head):
     assert type(Scorer.load(tmp_path / "m.slova").calibrator).__name__.lower().startswith(name)
 
 
-def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
+def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path, sample, slova_cli):
     logits, labels = sample(200_000, 77)
     report = json.loads(slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json"))
     truth = metrics.ece(np.exp(Scorer.load(tmp_path / "m.slova")(logits).log_probs), labels)
@@ -81,7 +54,7 @@ def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path):
     assert report["ece_after"] < report["ece_before"] / 2
 
 
-def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path):
+def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path, slova_cli):
     """On labels that are pure chance isotonic calibration looks well calibrated only to the rows that it has seen."""
     generator = np.random.default_rng(0)
     np.savez(tmp_path / "v.npz", logits=generator.normal(size=(60, 2)), labels=generator.integers(0, 2, 60))
@@ -91,7 +64,7 @@ def test_the_calibration_that_fit_reports_is_cross_fitted(tmp_path):
 
 
 @pytest.mark.parametrize("options", [(), ("--pairs", "top"), ("--at-most-one",)])
-def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options):
+def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options, sample, slova_cli):
     def fitted(*more):
         command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json", "--calibration", "exponential")
         said = slova_cli(*command, *options, *more)
@@ -109,14 +82,14 @@ def test_a_streamed_fit_agrees_with_one_in_memory(files, tmp_path, options):
     assert streamed.threshold(coverage=0.7) == pytest.approx(scorer.threshold(coverage=0.7), abs=0.01)
 
 
-def test_a_streamed_fit_does_not_depend_on_the_batch_size(files, tmp_path):
+def test_a_streamed_fit_does_not_depend_on_the_batch_size(files, tmp_path, slova_cli):
     command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--stream", "--json", "--batch-size")
     one, other = (json.loads(slova_cli(*command, size)) for size in ("100", "3000"))
     assert one["numbers"]["weights"] == pytest.approx(other["numbers"]["weights"], rel=1e-6)
     assert one["ece_after"] == pytest.approx(other["ece_after"], abs=1e-6)
 
 
-def test_the_summary_has_what_was_found_and_errors_before_and_after(files, tmp_path):
+def test_the_summary_has_what_was_found_and_errors_before_and_after(files, tmp_path, slova_cli):
     command = ("fit", files / "val.npz", "-o", tmp_path / "m.slova")
     first, *said = slova_cli(*command).splitlines()
     assert first.endswith("m.slova: slova head, posterior calibration, 4 classes")
@@ -132,7 +105,7 @@ def test_the_summary_has_what_was_found_and_errors_before_and_after(files, tmp_p
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
-def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix):
+def test_a_scored_file_holds_what_the_library_predicts(files, tmp_path, suffix, sample, slova_cli):
     out = tmp_path / f"out.{suffix}"
     slova_cli(
         "score", files / "test.npz", "--model", files / "model.slova", "-o", out, "--reject", "0.5", "--batch-size", 999
@@ -154,7 +127,7 @@ def test_without_an_output_csv_goes_to_stdout_and_the_log_to_stderr(files):
 
 
 @pytest.mark.parametrize("guarantee", [("risk", 0.1), ("coverage", 0.7)])
-def test_a_guarantee_sets_the_threshold(files, tmp_path, guarantee):
+def test_a_guarantee_sets_the_threshold(files, tmp_path, guarantee, slova_cli):
     name, value = guarantee
     command = (
         "score",
@@ -171,7 +144,7 @@ def test_a_guarantee_sets_the_threshold(files, tmp_path, guarantee):
     assert report["rejected"] == (np.load(tmp_path / "o.npy")["label"] == -1).sum() > 0
 
 
-def test_a_saved_classifier_scores_with_its_own_threshold_by_default(files, tmp_path):
+def test_a_saved_classifier_scores_with_its_own_threshold_by_default(files, tmp_path, sample, slova_cli):
     torch = pytest.importorskip("torch")
     scorer = Scorer.load(files / "model.slova")
     slova.Classifier(torch.nn.Linear(2, CLASSES), scorer, reject=0.7).save(tmp_path / "model.slova")
@@ -199,7 +172,7 @@ def named(files, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
-def test_the_labels_of_a_classifier_with_names_are_names(files, named, tmp_path, suffix):
+def test_the_labels_of_a_classifier_with_names_are_names(files, named, tmp_path, suffix, sample, slova_cli):
     out = tmp_path / f"out.{suffix}"
     report = json.loads(
         slova_cli("score", files / "test.npz", "--model", named, "-o", out, "--batch-size", 999, "--json")
@@ -226,7 +199,7 @@ def test_a_class_that_is_called_as_none_is_written_is_refused(files, tmp_path):
     assert "a class is named '-1', which is NONE in a file" in result.stderr
 
 
-def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path):
+def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path, sample):
     np.savez(tmp_path / "v.npz", logits=sample(12, 0)[0], labels=sample(12, 0)[1])
     command = ["fit", str(tmp_path / "v.npz"), "-o", str(tmp_path / "m.slova"), "--calibration", "exponential"]
     result = CliRunner().invoke(main, command)
@@ -235,7 +208,7 @@ def test_a_small_validation_set_gives_a_warning_in_a_line(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["fit", "score", "metrics", "report", "export", "serve"])
-def test_the_help_of_every_command_has_an_example_that_parses(command):
+def test_the_help_of_every_command_has_an_example_that_parses(command, slova_cli):
     line = next(line for line in slova_cli(command, "--help").splitlines() if "Example: slova" in line)
     arguments = line.split("Example: slova ")[1].split()
     assert main.get_command(None, arguments[0]).make_context("slova", arguments[1:]).params
