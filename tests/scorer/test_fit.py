@@ -1,0 +1,150 @@
+"""What a fit finds, says and refuses: kinds of values, NONE, bad fits, prediction sets, files."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from slova._warnings import CalibrationWarning
+from slova.artifact import ArtifactError
+from slova.calibration import BetaCalibration, ExponentialCalibration
+from slova.heads import NONE, SLOVA, log_none, log_several, log_slova
+from slova.scorer import Scorer
+
+
+def test_a_damaged_file_is_refused(rows_of, tmp_path):
+    path = tmp_path / "s.slova"
+    Scorer.fit(*rows_of()).save(path)
+    content = path.read_bytes()
+    for place in range(0, len(content), len(content) // 40):
+        path.write_bytes(content[:place])
+        with pytest.raises(ArtifactError):
+            Scorer.load(path)
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        with pytest.raises(ArtifactError):
+            Scorer.load(path)
+
+
+def test_uncalibrated_numbers_are_those_of_the_heads(rows_of):
+    logits, labels = rows_of(none=0)
+    answer = Scorer.fit(logits, labels, head="slova", calibration=None).predict(logits)
+    assert answer.confidence == pytest.approx(np.exp(log_slova(logits)).max(axis=1))
+    assert answer.none == pytest.approx(np.exp(log_none(logits)))
+    others = np.sort(np.exp(log_slova(logits)), axis=1)[:, :-1].sum(axis=1)
+    assert answer.ambiguous == pytest.approx(np.exp(log_several(logits)) + others)
+
+
+def test_without_none_rows_softmax_has_no_none_and_one_vs_all_splits_like_its_evidence(rows_of):
+    logits, labels = rows_of(none=0)
+    assert np.all(Scorer.fit(logits, labels, head="softmax").predict(logits).none == 0)
+    answer = Scorer.fit(logits, labels, head="slova").predict(logits)
+    evidence = np.exp(log_none(logits)) / (1 - np.exp(log_slova(logits)).max(axis=1))
+    assert answer.none == pytest.approx((1 - answer.confidence) * evidence, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the calibration is not good")
+@pytest.mark.parametrize("calibration", ["posterior", "exponential", "temperature"])
+def test_none_is_calibrated_on_rows_of_none(rows_of, calibration):
+    logits, labels = rows_of()
+    fresh, truth = rows_of(1)
+    with_none = Scorer.fit(logits, labels, head="slova", calibration=calibration)
+    before, after = np.exp(log_none(fresh)), with_none.predict(fresh).none
+    assert np.mean((after - (truth == NONE)) ** 2) < np.mean((before - (truth == NONE)) ** 2)
+    assert after.mean() == pytest.approx(np.mean(truth == NONE), abs=0.04)
+
+
+def test_the_prior_of_none_can_be_set(rows_of):
+    logits, labels = rows_of()
+    share = Scorer.fit(logits, labels).predict(logits).none.mean()
+    rare = Scorer.fit(logits, labels, none_share=0.02).predict(logits).none.mean()
+    assert rare < share / 2
+    with pytest.raises(ValueError, match="none_share must be None with calibration='temperature'"):
+        Scorer.fit(logits, labels, calibration="temperature", none_share=0.1)
+
+
+@pytest.mark.filterwarnings("ignore:the calibration is not good")
+def test_calibration_brings_the_confidence_to_the_accuracy(rows_of):
+    logits, labels = rows_of(rows=4000)
+    fresh, truth = rows_of(1, rows=4000)
+
+    def error(calibration):
+        return Scorer.fit(logits, labels, head="slova", calibration=calibration).evaluate(fresh, truth).ece.value
+
+    def top(*rows, weight=None):
+        return ExponentialCalibration.fit(*rows, which="top", weight=weight)
+
+    assert error(top) < 0.5 * error(None)
+    assert error(top) < 0.1
+    assert error("posterior") < 0.03
+
+
+def test_a_bad_fit_warns_once_at_the_line_of_the_caller(rows_of):
+    logits, labels = rows_of(rows=4000)
+    with pytest.warns(CalibrationWarning, match=r"ECE is .* use the default, calibration=\"posterior\"") as caught:
+        Scorer.fit(logits, labels, head="ova", calibration=lambda rows, _, weight=None: BetaCalibration(1, 1, 0))
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_labels_in_another_order_than_the_columns_warn(rows_of):
+    logits, labels = rows_of(rows=1000, none=0)
+    with pytest.warns(CalibrationWarning, match="check that labels and rows have the same order") as caught:
+        Scorer.fit(logits, (labels + 1) % 6)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_prediction_set_holds_the_true_outcome_as_often_as_stated(rows_of, exact, per_class):
+    logits, labels = rows_of(rows=3000)
+    fresh, truth = rows_of(1, rows=3000)
+    more, of_more = rows_of(2, rows=1500)
+    given = {"calibration_logits": more, "calibration_labels": of_more} if exact else {}
+    sets = Scorer.fit(logits, labels).predict_set(fresh, coverage=0.9, per_class=per_class, **given)
+    assert sets.shape == (3000, 7)
+    assert np.mean(sets[np.arange(3000), truth]) == pytest.approx(0.9, abs=0.03)
+    assert sets.sum(axis=1).min() >= 1
+    with pytest.raises(ValueError, match="was not fitted on a validation set: give calibration_logits"):
+        Scorer(classes=6).predict_set(fresh)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_values_of_another_kind_than_those_of_the_fit_are_an_error(rows_of, values_of, kind):
+    logits, labels = rows_of(none=0)
+    probs = values_of("probabilities", logits)
+    fits = Scorer.fit(logits, labels), Scorer.fit(probs, labels)
+    for call in (Scorer.predict, Scorer.predict_proba, lambda scorer, rows: scorer.evaluate(rows, labels)):
+        with pytest.raises(ValueError, match="fitted to logits, got rows of probabilities that sum to one"):
+            call(fits[0], kind(probs))
+        with pytest.raises(ValueError, match="fitted to probabilities, got values from"):
+            call(fits[1], kind(logits))
+
+
+@pytest.mark.parametrize("shape", [(1500,), (1500, 1)])
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_one_column_is_a_problem_of_two_classes(rows_of, shape, kind):
+    logits, labels = rows_of(classes=2, none=0)
+    margin = (logits[:, 1] - logits[:, 0]).reshape(shape)
+    for head, values in (("binary", margin), ("binary_probabilities", 1 / (1 + np.exp(-margin)))):
+        scorer = Scorer.fit(kind(values), labels)
+        assert (scorer.head.name, scorer.classes) == (head, 2)
+        answer = scorer.predict(kind(values))
+        assert tuple(answer.label.shape) == (1500,)
+        assert np.mean(np.asarray(answer.label) == labels) > 0.85
+        assert tuple(scorer.predict_proba(kind(values)).shape) == (1500, 3)
+
+
+def test_a_head_of_ones_own_works_but_cannot_be_saved(rows_of, tmp_path):
+    scorer = Scorer.fit(*rows_of(), head=replace(SLOVA, name="mine"))
+    assert scorer.predict(rows_of()[0]).label.shape == (1500,)
+    with pytest.raises(ValueError, match=r"the head 'mine' is not one of slova, ova, softmax, .* and cannot be saved"):
+        scorer.save(tmp_path / "f")
+
+
+def test_a_calibrator_that_could_not_be_loaded_is_not_saved(tmp_path):
+    class Mine(ExponentialCalibration):
+        """Somebody's own."""
+
+    with pytest.raises(ValueError, match="calibrator is a Mine, and only"):
+        Scorer(classes=3, calibrator=Mine([1.0], [1.0])).save(tmp_path / "mine.slova")
+    assert not list(tmp_path.iterdir())
