@@ -35,9 +35,9 @@ from torch.nn import functional
 from slova import ova_loss
 from slova.calibration import ExponentialCalibration
 from slova.metrics import auroc, ece, nll
+from slova.vision import SELECTION_OUTLIERS
 from slova.vision.outliers import (
-    MIX,
-    OUTLIERS,
+    TRAINING_OUTLIERS,
     Outlier,
     add_outliers,
     average,
@@ -45,22 +45,24 @@ from slova.vision.outliers import (
     low_pass,
     sample_from,
     shuffle_patches,
+    uniform,
     zoom,
 )
 
+KINDS = (*TRAINING_OUTLIERS, uniform)
 VIRTUAL = (average, shuffle_patches, zoom, collage)
 MIXES: dict[str, tuple[tuple[Outlier, ...], float]] = {
     "plain": ((), 0.0),
-    "mix": (MIX, 0.5),
-    "all": (OUTLIERS, 0.5),
-    "all, twice as many": (OUTLIERS, 1.0),
+    "mix": (TRAINING_OUTLIERS, 0.5),
+    "all": (KINDS, 0.5),
+    "all, twice as many": (KINDS, 1.0),
     "low_pass": ((low_pass,), 0.5),
     "virtual": (VIRTUAL, 0.5),
     "low_pass and virtual": ((low_pass, *VIRTUAL), 0.5),
     "half low_pass, half virtual": ((low_pass,) * len(VIRTUAL) + VIRTUAL, 0.5),
-    **{f"without_{kind.__name__}": (tuple(k for k in OUTLIERS if k is not kind), 0.5) for kind in MIX},
+    **{f"without_{kind.__name__}": (tuple(k for k in KINDS if k is not kind), 0.5) for kind in TRAINING_OUTLIERS},
     "exposed": ((), 0.5),
-    "mix and exposed": (MIX, 0.5),
+    "mix and exposed": (TRAINING_OUTLIERS, 0.5),
 }
 SIDE, COUNT = 32, 1500
 
@@ -134,33 +136,10 @@ def mmc(log_probs: Array) -> float:
 
 
 def outliers(images: Tensor) -> dict[str, Tensor]:
-    """Four kinds that are in no mix, and those that are, made from validation images."""
-    generator = Generator().manual_seed(1)
+    """Kinds that are in no mix, and those that are, made from validation images."""
     with seeded(torch.device("cpu"), 7):
-        own = {kind.__name__: kind(images) for kind in OUTLIERS}
-    unseen = {"gratings": gratings(generator), "discs": discs(generator), "digits": digits(generator)}
-    return {**unseen, "means of two": (images + images.flip(0)) / 2, **own}
-
-
-def gratings(generator: Generator) -> Tensor:
-    """Coloured waves of random direction and length."""
-    down, across = _plane()
-    angle, phase = (6.283 * torch.rand(COUNT, n, 1, 1, generator=generator) for n in (1, 3))
-    speed = 0.1 + 1.2 * torch.rand(COUNT, 1, 1, 1, generator=generator)
-    wave = torch.sin(speed * (across * angle.cos() + down * angle.sin()) + phase)
-    return 0.5 + 0.5 * torch.rand(COUNT, 3, 1, 1, generator=generator) * wave
-
-
-def discs(generator: Generator) -> Tensor:
-    """Discs of one colour that cover each other: the "dead leaves" of image statistics."""
-    down, across = _plane()
-    images = torch.rand(COUNT, 3, 1, 1, generator=generator).expand(-1, -1, SIDE, SIDE)
-    for _ in range(25):
-        y, x = SIDE * torch.rand(2, COUNT, 1, 1, generator=generator)
-        radius = 2 + 10 * torch.rand(COUNT, 1, 1, generator=generator) ** 2
-        inside = ((across - x) ** 2 + (down - y) ** 2 < radius**2)[:, None]
-        images = torch.where(inside, torch.rand(COUNT, 3, 1, 1, generator=generator), images)
-    return images
+        made = {kind.__name__: kind(images, None) for kind in (*SELECTION_OUTLIERS, *KINDS)}
+    return {"digits": digits(Generator().manual_seed(1)), **made}
 
 
 def digits(generator: Generator) -> Tensor:
@@ -170,11 +149,6 @@ def digits(generator: Generator) -> Tensor:
     )
     ink, paper = (torch.rand(len(shape), 3, 1, 1, generator=generator) for _ in range(2))
     return ink * shape + paper * (1 - shape)
-
-
-def _plane() -> tuple[Tensor, Tensor]:
-    rows, columns = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
-    return rows.float(), columns.float()
 
 
 if __name__ == "__main__":

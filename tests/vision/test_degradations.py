@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from slova.vision import degradations
-from slova.vision.degradations import DEGRADATIONS, degrade
+from slova.vision import CALIBRATION_DEGRADATIONS, SELECTION_DEGRADATIONS, degradations, draws
+from slova.vision.degradations import DEGRADATIONS, TRAINING_DEGRADATIONS, degrade
+from slova.vision.held_out_degradations import cover_lines, displace_channels, posterise
 
-kinds = pytest.mark.parametrize("kind", DEGRADATIONS, ids=lambda kind: kind.__name__)
+KINDS = TRAINING_DEGRADATIONS + CALIBRATION_DEGRADATIONS + SELECTION_DEGRADATIONS
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+# What each kind changes even where it is weakest: a square of an eighth of a side, and sixteen levels.
+LEAST = {degradations.cover: 0.02, posterise: 0.02}
 
 
 def images_of(shape=(3, 32, 32), count=40, seed=0):
@@ -23,7 +27,7 @@ def seeded(seed=0):
 def strongly(monkeypatch, strength):
     """Every image degraded by the same strength."""
     fixed = lambda images, generator: torch.full((len(images), 1, 1, 1), strength)
-    monkeypatch.setattr(degradations, "_strength", fixed)
+    monkeypatch.setattr(draws, "strength", fixed)
 
 
 @kinds
@@ -46,12 +50,23 @@ def test_every_kind_repeats_with_the_seed_and_differs_without(kind):
 
 
 @kinds
+def test_without_a_generator_the_default_one_decides(kind):
+    images = images_of()
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(kind(images, None))
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+@kinds
 def test_no_strength_changes_nothing_and_more_of_it_changes_more(kind, monkeypatch):
     images, changes = images_of(), []
     for strength in (0.0, 0.3, 1.0):
         strongly(monkeypatch, strength)
         changes.append(float((kind(images, seeded()) - images).abs().mean()))
-    assert changes[0] < (0.02 if kind is degradations.cover else 1e-5)  # the smallest square is an eighth of a side
+    assert changes[0] < LEAST.get(kind, 1e-5)
     assert changes[0] < changes[1] < changes[2]
 
 
@@ -138,3 +153,57 @@ def test_other_precisions_and_layouts_are_degraded_alike(dtype):
     assert found.dtype == dtype
     torch.testing.assert_close(found.float(), degrade(images.float()), atol=0.01, rtol=0)
     assert torch.equal(degrade(images.to(memory_format=torch.channels_last)), found)
+
+
+# Committed results depend on these pixels: four of each kind, and the means of images that `degrade` returns.
+PIXELS = {
+    "convolve": [0.378, 0.3601, 0.6743, 0.4525],
+    "recolour": [0.3273, 0.3618, 0.946, -0.1835],
+    "warp": [0.3528, 0.8039, 0.8867, 0.4629],
+    "cover": [0.3489, 0.266, 0.9033, 0.3791],
+    "blend": [0.4053, 0.34, 0.7939, 0.3899],
+    "add_stripes": [0.5001, 0.2889, 0.9036, 0.378],
+    "shift_phases": [0.2652, 0.2904, 0.8457, 0.5949],
+    "swap_patches": [0.4556, 0.1916, 0.9033, 0.7892],
+}
+MEANS = {0: [0.4838, 0.5041, 0.4977, 0.5102, 0.5079, 0.4656], 7: [0.4998, 0.5124, 0.4996, 0.4786, 0.5079, 0.4656]}
+
+
+def test_the_pixels_of_a_seed_never_change():
+    images = torch.rand(16, 3, 8, 8, generator=seeded(0))
+    assert [kind.__name__ for kind in DEGRADATIONS] == list(PIXELS)
+    for kind in DEGRADATIONS:
+        found = kind(images, seeded(2)).flatten()[[10, 700, 1500, 3000]]
+        torch.testing.assert_close(found, torch.tensor(PIXELS[kind.__name__]), atol=1e-4, rtol=0)
+    for seed, means in MEANS.items():
+        found = degrade(images, seed=seed).mean((1, 2, 3))[:6]
+        torch.testing.assert_close(found, torch.tensor(means), atol=1e-4, rtol=0)
+
+
+# kinds that are held out
+
+
+def test_channels_are_displaced_by_up_to_a_sixth_of_a_side(monkeypatch):
+    strongly(monkeypatch, 1.0)
+    point = torch.zeros(300, 3, 31, 31)
+    point[:, :, 15, 15] = 1
+    found = displace_channels(point, seeded()).flatten(2).argmax(2)
+    away = torch.maximum((found // 31 - 15).abs(), (found % 31 - 15).abs())
+    assert away.max() == 5
+    assert (found[:, 0] != found[:, 1]).float().mean() > 0.8
+
+
+def test_posterised_images_have_few_levels(monkeypatch):
+    strongly(monkeypatch, 1.0)
+    found = posterise(torch.linspace(0, 1, 1024).view(1, 1, 32, 32).expand(50, -1, -1, -1), seeded())
+    levels = [len(image.unique()) for image in found]
+    assert min(levels) == 2
+    assert max(levels) == 3
+
+
+def test_lines_leave_at_least_a_third_uncovered(monkeypatch):
+    strongly(monkeypatch, 1.0)
+    images = torch.full((200, 1, 64, 64), -1.0)
+    left = (cover_lines(images, seeded()) == -1).float().mean((1, 2, 3))
+    assert left.min() > 1 / 3
+    assert left.max() < 0.55

@@ -7,8 +7,11 @@ from scipy.ndimage import gaussian_filter1d
 
 from slova.heads import NONE
 from slova.losses import ova_loss
-from slova.vision import outliers
+from slova.vision import CALIBRATION_OUTLIERS, SELECTION_OUTLIERS, TRAINING_OUTLIERS, held_out_outliers, outliers
 from slova.vision.outliers import low_pass
+
+KINDS = (outliers.uniform, *TRAINING_OUTLIERS, *CALIBRATION_OUTLIERS, *SELECTION_OUTLIERS)
+kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 
 def images_of(shape=(3, 32, 32), count=16, seed=0):
@@ -87,7 +90,7 @@ def test_the_blur_is_the_gaussian_of_scipy_inside_the_image():
 # the other kinds
 
 
-@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
+@kinds
 @pytest.mark.parametrize("shape", [(3, 32, 32), (1, 8, 8), (3, 33, 40)])
 def test_every_kind_gives_as_many_images_of_the_same_shape_between_0_and_1(kind, shape):
     images = images_of(shape, 7)
@@ -100,7 +103,7 @@ def test_every_kind_gives_as_many_images_of_the_same_shape_between_0_and_1(kind,
     assert torch.equal(images, before), "the batch itself stays as it is"
 
 
-@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
+@kinds
 def test_every_kind_is_drawn_anew_each_time_and_repeats_with_the_seed(kind):
     images = images_of()
     with torch.random.fork_rng():
@@ -109,6 +112,9 @@ def test_every_kind_is_drawn_anew_each_time_and_repeats_with_the_seed(kind):
         torch.manual_seed(0)
         assert torch.equal(kind(images), first)
     assert not torch.equal(first, second)
+    seeded = [kind(images, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(seeded[0], seeded[1])
+    assert not torch.equal(seeded[0], seeded[2])
 
 
 def test_permuted_images_keep_their_colours():
@@ -157,7 +163,36 @@ def test_quarters_are_of_images_of_the_batch():
     assert (corners[:, 1:] != corners[:, :1]).float().mean() > 0.9
 
 
+def test_halves_and_mosaics_are_of_different_images():
+    images = torch.arange(50.0).view(50, 1, 1, 1).expand(-1, 1, 16, 16) / 50
+    halves = held_out_outliers.halve(images).flatten(1)
+    assert all(len(set(row.tolist())) == 2 for row in halves)
+    assert 0.35 < (halves == images.flatten(1)).float().mean() < 0.65
+    cells = held_out_outliers.mosaic(images)[:, 0, 2::4, 2::4].flatten(1)
+    assert min(len(set(row.tolist())) for row in cells) >= 10
+
+
+def test_a_pasted_crop_covers_most_of_another_image():
+    images = torch.arange(50.0).view(50, 1, 1, 1).expand(-1, 1, 32, 32) / 50
+    own = (held_out_outliers.paste(images) - images).abs() < 1e-4
+    assert 0.4 < own.float().mean((1, 2, 3)).min() < own.float().mean((1, 2, 3)).max() < 0.8
+
+
+def test_pink_noise_has_more_power_at_low_frequencies():
+    power = torch.fft.rfft2(held_out_outliers.pink_noise(images_of(count=50)) - 0.5).abs().square().mean((0, 1))
+    assert power[1:3, 1:3].mean() > 10 * power[12:15, 12:15].mean()
+
+
 # the batch
+
+
+def test_the_outliers_of_a_seed_never_change():
+    """Committed networks were trained with them."""
+    torch.manual_seed(4)
+    found = outliers.add_outliers(images_of((3, 8, 8)), torch.arange(16), share=1.0)[0][16:, 0, 3, 3]
+    wanted = [0.3655, 0.1819, 0.3792, 0.6253, 0.6354, 0.1237, 0.4574, 0.3425]
+    wanted += [0.3954, 0.4121, 0.2595, 0.4662, 0.5709, 0.4179, 0.1514, 0.1514]
+    torch.testing.assert_close(found, torch.tensor(wanted), atol=1e-4, rtol=0)
 
 
 def test_a_batch_with_outliers_ends_with_them_labelled_none():
@@ -195,7 +230,7 @@ def test_an_average_is_of_three_images_and_four_are_pasted_together(count):
 
 def test_kinds_share_the_outliers_and_any_share_is_possible():
     images, labels = torch.zeros(8, 1, 4, 4), torch.zeros(8, dtype=torch.long)
-    ones, twos = torch.ones_like, lambda part: 2 * torch.ones_like(part)
+    ones, twos = (lambda part, _, value=value: torch.full_like(part, value) for value in (1, 2))
     both, truth = outliers.add_outliers(images, labels, share=2.0, kinds=[ones, twos])
     assert both[8:].amax((1, 2, 3)).tolist() == [1.0] * 8 + [2.0] * 8
     assert len(truth) == 24
@@ -205,7 +240,10 @@ def test_kinds_share_the_outliers_and_any_share_is_possible():
 
 @pytest.mark.parametrize(
     ("kind", "made"),
-    [(lambda images: images[:2], r"\(2, 3, 8, 8\)"), (outliers.sample_from(images_of((3, 4, 4))), r"\(4, 3, 4, 4\)")],
+    [
+        (lambda images, _: images[:2], r"\(2, 3, 8, 8\)"),
+        (outliers.sample_from(images_of((3, 4, 4))), r"\(4, 3, 4, 4\)"),
+    ],
 )
 def test_a_kind_that_makes_fewer_images_or_others_is_refused(kind, made):
     with pytest.raises(ValueError, match=rf"of the same shape, but .* made {made} from \(4, 3, 8, 8\)"):
@@ -244,7 +282,7 @@ def test_labels_must_match_images(shape):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-@pytest.mark.parametrize("kind", outliers.OUTLIERS, ids=lambda kind: kind.__name__)
+@kinds
 def test_images_of_any_precision_give_outliers_of_it(kind, dtype):
     images = images_of((3, 16, 16), 6).to(dtype)
     found = kind(images)

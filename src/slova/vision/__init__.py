@@ -1,26 +1,38 @@
-"""Images: degradations, synthetic outliers and distance-aware calibration. Requires PyTorch.
+"""Images: augmentation, degradations, synthetic outliers and distance-aware calibration. Requires PyTorch.
 
+- `augment` degrades some images of a training batch and appends outliers;
 - `add_outliers` appends synthetic images labelled NONE to a training batch;
 - `degrade` makes images worse without changing their class, for calibration under distribution shift;
 - `DistanceAware` is a network whose confidence decreases with the distance from the validation images;
 - `FlipAveraged` is a network with flip test-time augmentation.
 
 Images are floats (N, C, H, W) in [0, 1].
+
+There are three disjoint sets of degradations and of outliers: `TRAINING_…` for `augment`, `CALIBRATION_…` for the fit
+of a calibrator, and `SELECTION_…` for choosing between models.
 """
 
-from slova.vision.degradations import DEGRADATIONS, degrade
+from slova.vision.augment import augment
+from slova.vision.degradations import DEGRADATIONS, TRAINING_DEGRADATIONS, degrade
 from slova.vision.distance_aware import DistanceAware, FlipAveraged
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
-from slova.vision.outliers import MIX, OUTLIERS, add_outliers, sample_from
+from slova.vision.held_out_degradations import CALIBRATION_DEGRADATIONS, SELECTION_DEGRADATIONS
+from slova.vision.held_out_outliers import CALIBRATION_OUTLIERS, SELECTION_OUTLIERS
+from slova.vision.outliers import TRAINING_OUTLIERS, add_outliers, sample_from
 
 __all__ = [
+    "CALIBRATION_DEGRADATIONS",
+    "CALIBRATION_OUTLIERS",
     "DEGRADATIONS",
-    "MIX",
-    "OUTLIERS",
+    "SELECTION_DEGRADATIONS",
+    "SELECTION_OUTLIERS",
+    "TRAINING_DEGRADATIONS",
+    "TRAINING_OUTLIERS",
     "DistanceAware",
     "FeatureStatistics",
     "FlipAveraged",
     "add_outliers",
+    "augment",
     "degrade",
     "last_layer_per_resolution",
     "record_activations",

@@ -5,8 +5,12 @@ training data::
 
     degraded = degrade(images)         # each image once, by one of eight kinds, at a random strength
 
-Images are floats (N, C, H, W) in [0, 1], on any device. Each kind is a function of images and a random generator on the
-host, which is its only source of randomness: the same seed gives the same pixels on every device.
+Images are floats (N, C, H, W) in [0, 1], on any device. Each kind is a function of images and a random generator, which
+is its only source of randomness. A generator on the host gives the same pixels on every device; without a generator the
+numbers are drawn on the device of the images, so that a training step can be captured as a CUDA graph.
+
+`TRAINING_DEGRADATIONS` are for training (`slova.vision.augment`). Those for the calibration fit and for choosing
+between models are in `held_out_degradations`.
 
 The kinds differ from the corruptions of the benchmark, so that these remain unseen: there is no noise, blur, weather,
 brightness, contrast or pixelation. Some similarity remains: a blur is a convolution, although not a random one, a
@@ -23,10 +27,12 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova._validation import check_images
+from slova.vision import draws
 from slova.vision.patches import reorder_patches
 
 __all__ = [
     "DEGRADATIONS",
+    "TRAINING_DEGRADATIONS",
     "Degradation",
     "add_stripes",
     "blend",
@@ -39,7 +45,7 @@ __all__ = [
     "warp",
 ]
 
-Degradation = Callable[[Tensor, Generator], Tensor]
+Degradation = Callable[[Tensor, Generator | None], Tensor]
 
 
 def degrade(images: Tensor, *, seed: int = 0, kinds: Sequence[Degradation] | None = None) -> Tensor:
@@ -62,28 +68,30 @@ def degrade(images: Tensor, *, seed: int = 0, kinds: Sequence[Degradation] | Non
     return degraded.to(images)
 
 
-def convolve(images: Tensor, generator: Generator) -> Tensor:
+def convolve(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Mix each image with its convolution by a random 3 x 3 filter over all channels."""
     count, channels, height, width = images.shape
-    kernel = _normal(images, generator, channels, channels, 3, 3) / math.sqrt(9 * channels)
+    kernel = draws.normal(images, generator, channels, channels, 3, 3) / math.sqrt(9 * channels)
     padded = functional.pad(images - 0.5, (1, 1, 1, 1), mode="reflect")
     filtered = functional.conv2d(padded.view(1, -1, height + 2, width + 2), kernel.flatten(0, 1), groups=count)
-    return torch.lerp(images, filtered.view_as(images) + 0.5, _strength(images, generator))
+    return torch.lerp(images, filtered.view_as(images) + 0.5, draws.strength(images, generator))
 
 
-def recolour(images: Tensor, generator: Generator) -> Tensor:
+def recolour(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Multiply the channels by a random matrix and shift them."""
-    channels, strength = images.shape[1], _strength(images, generator)[..., 0]
-    mixing = torch.eye(channels, device=images.device) + 0.6 * strength * _normal(images, generator, channels, channels)
-    moved = 0.5 + 0.15 * strength * _normal(images, generator, channels, 1)
+    channels, strength = images.shape[1], draws.strength(images, generator)[..., 0]
+    mixing = torch.eye(channels, device=images.device) + 0.6 * strength * draws.normal(
+        images, generator, channels, channels
+    )
+    moved = 0.5 + 0.15 * strength * draws.normal(images, generator, channels, 1)
     return (mixing @ (images.flatten(2) - 0.5) + moved).view_as(images)
 
 
-def warp(images: Tensor, generator: Generator) -> Tensor:
+def warp(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Rotate by up to 60 degrees, stretch by up to 1.6 along each axis, and shear; borders are reflected."""
-    strength = _strength(images, generator)[..., 0, 0]
-    amounts = strength * (2 * _uniform(images, generator, 4) - 1)
-    turn, across, down, shear = (amounts[:, [index]] for index in range(4))
+    strength = draws.strength(images, generator)[..., 0, 0]
+    amounts = strength * (2 * draws.uniform(images, generator, 4) - 1)
+    turn, across, down, shear = (amounts[:, index : index + 1] for index in range(4))
     turn, across, down = turn * math.pi / 3, (across / 2).exp(), (down / 2).exp()
     first = torch.cat([turn.cos() * across, shear / 2 - turn.sin() * down, 0 * turn], dim=1)
     second = torch.cat([turn.sin() * across, turn.cos() * down, 0 * turn], dim=1)
@@ -91,64 +99,56 @@ def warp(images: Tensor, generator: Generator) -> Tensor:
     return functional.grid_sample(images.float(), grid, padding_mode="reflection", align_corners=False)
 
 
-def cover(images: Tensor, generator: Generator) -> Tensor:
+def cover(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Cover a square of one random colour, an eighth to three quarters of a side long, at a random position."""
-    half = (1 / 8 + 5 / 8 * _strength(images, generator)[..., 0]) / 2
-    centre = _uniform(images, generator, 2, 1)
-    down, across = (_ramp(images, axis) - centre[:, [index]] for index, axis in enumerate((-2, -1)))
+    half = (1 / 8 + 5 / 8 * draws.strength(images, generator)[..., 0]) / 2
+    centre = draws.uniform(images, generator, 2, 1)
+    down, across = (_ramp(images, axis) - centre[:, index : index + 1] for index, axis in enumerate((-2, -1)))
     square = (down.abs() < half)[..., :, None] & (across.abs() < half)[..., None, :]
-    return torch.where(square, _uniform(images, generator, images.shape[1], 1, 1), images)
+    return torch.where(square, draws.uniform(images, generator, images.shape[1], 1, 1), images)
 
 
-def blend(images: Tensor, generator: Generator) -> Tensor:
+def blend(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Blend each image with up to half of another image of the batch."""
-    order = torch.randperm(len(images), generator=generator).to(images.device)
-    return torch.lerp(images, images[order], 0.5 * _strength(images, generator))
+    order = draws.permutation(len(images), images, generator)
+    return torch.lerp(images, images[order], 0.5 * draws.strength(images, generator))
 
 
-def add_stripes(images: Tensor, generator: Generator) -> Tensor:
+def add_stripes(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Add waves, two to fourteen per image, of random direction and colour."""
-    strength, angle = _strength(images, generator), math.pi * _uniform(images, generator, 1)
-    waves, phase = 2 * math.pi * (2 + 12 * _uniform(images, generator, 1)), 2 * math.pi * _uniform(images, generator, 1)
+    strength, angle = draws.strength(images, generator), math.pi * draws.uniform(images, generator, 1)
+    waves, phase = (
+        2 * math.pi * (2 + 12 * draws.uniform(images, generator, 1)),
+        2 * math.pi * draws.uniform(images, generator, 1),
+    )
     down, across = (
         _ramp(images, -2) * (waves * angle.sin())[:, :, None],
         _ramp(images, -1) * (waves * angle.cos())[:, :, None],
     )
     pattern = torch.sin(down[..., :, None] + across[..., None, :] + phase[:, :, None, None])
-    return images + 0.3 * strength * pattern * _normal(images, generator, images.shape[1], 1, 1).clamp(-1.5, 1.5)
+    return images + 0.3 * strength * pattern * draws.normal(images, generator, images.shape[1], 1, 1).clamp(-1.5, 1.5)
 
 
-def shift_phases(images: Tensor, generator: Generator) -> Tensor:
+def shift_phases(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Shift the phase of each spatial frequency at random; the power spectrum is unchanged."""
     spectrum = torch.fft.rfft2(images.float())
-    angle = 1.2 * _strength(images, generator) * _normal(images, generator, 1, *spectrum.shape[-2:])
+    angle = 1.2 * draws.strength(images, generator) * draws.normal(images, generator, 1, *spectrum.shape[-2:])
     angle[..., 0, 0] = 0  # keeps the mean
     moved: Tensor = torch.fft.irfft2(spectrum * torch.polar(torch.ones_like(angle), angle), s=images.shape[-2:])
     return moved
 
 
-def swap_patches(images: Tensor, generator: Generator) -> Tensor:
+def swap_patches(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Reorder patches an eighth of a side wide, most of them by short distances; incomplete patches stay in place."""
     size = max(1, min(images.shape[-2:]) // 8)
-    strength = _strength(images, generator)[..., 0, 0]
+    strength = draws.strength(images, generator)[..., 0, 0]
     return reorder_patches(
         images,
         size,
-        lambda count: torch.arange(count, device=images.device) + 12 * strength * _normal(images, generator, count),
+        lambda count: (
+            torch.arange(count, device=images.device) + 12 * strength * draws.normal(images, generator, count)
+        ),
     )
-
-
-def _strength(images: Tensor, generator: Generator) -> Tensor:
-    """One number in [0, 1] per image."""
-    return _uniform(images, generator, 1, 1, 1)
-
-
-def _uniform(images: Tensor, generator: Generator, *shape: int) -> Tensor:
-    return torch.rand(len(images), *shape, generator=generator).to(images.device)
-
-
-def _normal(images: Tensor, generator: Generator, *shape: int) -> Tensor:
-    return torch.randn(len(images), *shape, generator=generator).to(images.device)
 
 
 def _ramp(images: Tensor, axis: int) -> Tensor:
@@ -166,3 +166,5 @@ DEGRADATIONS: tuple[Degradation, ...] = (
     shift_phases,
     swap_patches,
 )
+
+TRAINING_DEGRADATIONS: tuple[Degradation, ...] = (convolve, recolour, warp, cover, add_stripes, shift_phases)

@@ -6,8 +6,11 @@ Outliers are labelled NONE. A one-vs-all network that is trained on them learns 
     loss = ova_loss(network(images), labels)
 
 Images are floats (N, C, H, W) in [0, 1], in any precision and on any device. Each kind is a function that returns as
-many outliers as it is given images. All random numbers are drawn on the device of the images, without synchronisation,
-so that a training step can be captured as a CUDA graph.
+many outliers as it is given images, from the images and a random generator. Without a generator the numbers are drawn
+on the device of the images, without synchronisation, so that a training step can be captured as a CUDA graph.
+
+`TRAINING_OUTLIERS` are for training. Those for the calibration fit and for choosing between models are in
+`held_out_outliers`.
 """
 
 from __future__ import annotations
@@ -17,16 +20,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova._backend import Array
-from slova._validation import NONE_INDEX, check_images
+from slova._validation import NONE_INDEX, check_image_labels, check_images
+from slova.vision import draws
 from slova.vision.patches import reorder_patches
 
 __all__ = [
-    "MIX",
-    "OUTLIERS",
+    "TRAINING_OUTLIERS",
     "Outlier",
     "add_outliers",
     "average",
@@ -39,7 +42,7 @@ __all__ = [
     "zoom",
 ]
 
-Outlier = Callable[[Tensor], Tensor]
+Outlier = Callable[[Tensor, Generator | None], Tensor]
 KERNEL = 15  # pixels of the blur
 MIN_BATCH = 4  # images that a kind is given at least, because some kinds mix several
 
@@ -47,14 +50,15 @@ MIN_BATCH = 4  # images that a kind is given at least, because some kinds mix se
 def add_outliers(
     images: Tensor, labels: Tensor, *, share: float = 0.5, kinds: Sequence[Outlier] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Append `share` times as many outliers as there are images, in equal parts of the kinds (`MIX` by default).
+    """Append `share` times as many outliers as there are images, in equal parts of the kinds (`TRAINING_OUTLIERS`).
 
     Returns the images (N + M, C, H, W) and labels (N + M,); the last M labels are NONE.
     """
-    _check_batch(images, labels)
+    check_images(images, "add outliers before normalising images", values=can_be_read(images))
+    check_image_labels(labels, images)
     if not 0 <= share < math.inf:
         raise ValueError(f"share must be finite and not negative, got {share}")
-    chosen = MIX if kinds is None else tuple(kinds)
+    chosen = TRAINING_OUTLIERS if kinds is None else tuple(kinds)
     count = round(share * len(images))
     if not chosen or count < 1:
         return images, labels
@@ -63,77 +67,77 @@ def add_outliers(
     return torch.cat([images, outliers.to(images)]), torch.cat([labels, labels.new_full((len(outliers),), NONE_INDEX)])
 
 
-def _check_batch(images: Tensor, labels: Tensor) -> None:
-    on_host = images.device.type == "cpu" and not torch.compiler.is_compiling()  # elsewhere it would synchronise
-    check_images(images, "add outliers before normalising images", values=on_host)
-    if labels.shape != images.shape[:1]:
-        raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
-    if not labels.dtype.is_signed:
-        raise TypeError(f"labels must have a dtype that can hold NONE ({NONE_INDEX}), got {labels.dtype}")
+def can_be_read(images: Tensor) -> bool:
+    """Whether values can be checked: on a device it would synchronise, and a compiled program cannot raise."""
+    return images.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _generate(kind: Outlier, images: Tensor, rows: Tensor) -> Tensor:
     """Outliers of one kind from these rows of the batch, wrapping around where there are fewer than `MIN_BATCH`."""
     shown = rows[0] + torch.arange(max(len(rows), MIN_BATCH), device=images.device)
-    given = images[shown % len(images)]
-    outliers = kind(given)
-    if outliers.shape != given.shape:
-        name, shapes = getattr(kind, "__name__", repr(kind)), f"{tuple(outliers.shape)} from {tuple(given.shape)}"
+    return apply_kind(kind, images[shown % len(images)], None)[: len(rows)]
+
+
+def apply_kind(kind: Outlier, images: Tensor, generator: Generator | None) -> Tensor:
+    """What the kind makes of the images, which must be as many images of the same shape."""
+    made = kind(images, generator)
+    if made.shape != images.shape:
+        name, shapes = getattr(kind, "__name__", repr(kind)), f"{tuple(made.shape)} from {tuple(images.shape)}"
         raise ValueError(f"a kind must return as many images as it gets, of the same shape, but {name} made {shapes}")
-    return outliers[: len(rows)]
+    return made
 
 
-def low_pass(images: Tensor) -> Tensor:
+def low_pass(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Smooth noise (Hein et al. 2019): half permuted pixels, half uniform noise, blurred and stretched to [0, 1].
 
     The width of the blur is one random number between 1 and 2.5 pixels per batch.
     """
     half = len(images) // 2
-    noise = torch.cat([permute_pixels(images[:half]), torch.rand_like(images[half:])]).float()
-    return _stretch(_blur(noise, 1 + 1.5 * torch.rand((), device=images.device))).to(images)
+    noise = torch.cat([permute_pixels(images[:half], generator), draws.noise_like(images[half:], generator)]).float()
+    return _stretch(_blur(noise, 1 + 1.5 * draws.rand((), images, generator))).to(images)
 
 
-def uniform(images: Tensor) -> Tensor:
+def uniform(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Uniform noise."""
-    return torch.rand_like(images)
+    return draws.noise_like(images, generator)
 
 
-def permute_pixels(images: Tensor) -> Tensor:
+def permute_pixels(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Permute the pixels of each image; a pixel keeps its colour."""
-    order = torch.rand(len(images), 1, images.shape[-1] * images.shape[-2], device=images.device).argsort(-1)
+    order = draws.uniform(images, generator, 1, images.shape[-1] * images.shape[-2]).argsort(-1)
     return images.flatten(2).gather(2, order.expand(-1, images.shape[1], -1)).view_as(images)
 
 
-def average(images: Tensor) -> Tensor:
+def average(images: Tensor, generator: Generator | None = None) -> Tensor:
     """The mean of each image and two other images of the batch, chosen at random."""
-    return (images + sum(_others(images, 2))) / 3
+    return (images + sum(_others(images, generator, 2))) / 3
 
 
-def shuffle_patches(images: Tensor, size: int | None = None) -> Tensor:
+def shuffle_patches(images: Tensor, generator: Generator | None = None, *, size: int | None = None) -> Tensor:
     """Permute square patches of each image, which keeps its texture and not its shape.
 
     `size` is in pixels, a quarter of the shorter side by default; incomplete patches stay in place.
     """
     size = max(1, min(images.shape[-2:]) // 4) if size is None else size
-    return reorder_patches(images, size, lambda count: torch.rand(len(images), count, device=images.device))
+    return reorder_patches(images, size, lambda count: draws.uniform(images, generator, count))
 
 
-def zoom(images: Tensor) -> Tensor:
+def zoom(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Enlarge a random crop, a sixth to a third of each side, to the whole image."""
-    scale = _between(images, 1 / 6, 1 / 3)
-    place = (2 * torch.rand(len(images), 2, device=images.device) - 1) * (1 - scale)
+    scale = _between(images, generator, 1 / 6, 1 / 3)
+    place = (2 * draws.uniform(images, generator, 2) - 1) * (1 - scale)
     crop = torch.cat([torch.diag_embed(scale.expand(-1, 2)), place[:, :, None]], dim=2)
     grid = functional.affine_grid(crop, list(images.shape), align_corners=False)
     return functional.grid_sample(images.float(), grid, padding_mode="border", align_corners=False).to(images)
 
 
-def collage(images: Tensor) -> Tensor:
+def collage(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Join quarters of four images, which meet at a random point near the centre."""
     height, width = images.shape[-2:]
-    across = torch.arange(width, device=images.device) < width * _between(images, 0.3, 0.7)
-    down = torch.arange(height, device=images.device) < height * _between(images, 0.3, 0.7)
+    across = torch.arange(width, device=images.device) < width * _between(images, generator, 0.3, 0.7)
+    down = torch.arange(height, device=images.device) < height * _between(images, generator, 0.3, 0.7)
     left, above = across[:, None, None, :], down[:, None, :, None]
-    others = _others(images, 3)
+    others = _others(images, generator, 3)
     return torch.where(above, torch.where(left, images, others[0]), torch.where(left, others[1], others[2]))
 
 
@@ -144,8 +148,10 @@ def sample_from(pool: Array) -> Outlier:
     """
     source = _check_pool(pool)
 
-    def sample(images: Tensor) -> Tensor:
-        chosen = source[torch.randint(len(source), (len(images),), device=images.device)]
+    def sample(images: Tensor, generator: Generator | None = None) -> Tensor:
+        home = images.device if generator is None else generator.device
+        places = torch.randint(len(source), (len(images),), generator=generator, device=home)
+        chosen = source[places.to(images.device)]
         return chosen / 255 if chosen.dtype == torch.uint8 else chosen
 
     return sample
@@ -164,16 +170,16 @@ def _check_pool(pool: Array) -> Tensor:
     return found
 
 
-def _between(images: Tensor, low: float, high: float) -> Tensor:
+def _between(images: Tensor, generator: Generator | None, low: float, high: float) -> Tensor:
     """One random number per image."""
-    return low + (high - low) * torch.rand(len(images), 1, device=images.device)
+    return low + (high - low) * draws.uniform(images, generator, 1)
 
 
-def _others(images: Tensor, count: int) -> list[Tensor]:
+def _others(images: Tensor, generator: Generator | None, count: int) -> list[Tensor]:
     """For each image `count` others of the batch, all different if the batch is large enough: the batch shifted by
     random numbers of rows."""
     rows = torch.arange(len(images), device=images.device)
-    shifts = 1 + torch.rand(max(1, len(images) - 1), device=images.device).argsort()
+    shifts = 1 + draws.permutation(max(1, len(images) - 1), images, generator)
     return [images[(rows + shifts[index % len(shifts)]) % len(images)] for index in range(count)]
 
 
@@ -197,7 +203,5 @@ def _stretch(images: Tensor) -> Tensor:
     return (images - low) / (high - low).clamp_min(1e-6)  # an image of one colour becomes black
 
 
-OUTLIERS: tuple[Outlier, ...] = (low_pass, permute_pixels, uniform, average, shuffle_patches, zoom, collage)
-
 # Chosen on validation data: training on permuted pixels makes uniform noise unnecessary, but not vice versa.
-MIX: tuple[Outlier, ...] = (low_pass, permute_pixels, average, shuffle_patches, zoom, collage)
+TRAINING_OUTLIERS: tuple[Outlier, ...] = (low_pass, permute_pixels, average, shuffle_patches, zoom, collage)

@@ -1,0 +1,125 @@
+"""Augmentation for one training that prepares a network for clean, shifted and unknown images::
+
+    images, labels = augment(images, labels)
+    loss = ova_loss(network(images), labels)
+
+Some of the images are degraded and keep their labels, and outliers are appended with the label NONE. All random numbers
+are drawn on the device of the images, without synchronisation, so that a training step can be captured as a CUDA graph.
+The kinds of degradations and outliers are those for training; a calibration fit and the choice between models use
+others (`held_out_degradations`, `held_out_outliers`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from slova._validation import NONE_INDEX, check_image_labels, check_images
+from slova.vision import draws
+from slova.vision.degradations import TRAINING_DEGRADATIONS, Degradation
+from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_kind, can_be_read
+
+__all__ = ["augment"]
+
+Channels = float | Sequence[float] | Tensor
+ROUNDING = 0.02  # by which normalised images in half precision may leave [0, 1]
+
+
+def augment(
+    images: Tensor,
+    labels: Tensor,
+    *,
+    degraded: float = 0.5,
+    outliers: float = 0.5,
+    degradations: Sequence[Degradation] | None = None,
+    outlier_kinds: Sequence[Outlier] | None = None,
+    normalize: tuple[Channels, Channels] | None = None,
+    generator: Generator | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Degrade some images of a batch and append outliers: images (N + M, C, H, W) and labels (N + M,).
+
+    - `degraded`: the share of images that are degraded, chosen at random; they keep their labels;
+    - `outliers`: M / N; outliers are made from the images as they were given, and have the label NONE;
+    - `degradations`, `outlier_kinds`: `TRAINING_DEGRADATIONS` and `TRAINING_OUTLIERS` by default, each as likely;
+    - `normalize`: mean and standard deviation of images that are normalised already; other images are in [0, 1];
+    - `generator`: on the device of the images; by default the one that `torch.manual_seed` sets.
+
+    A batch must have at least four images, because some outliers mix as many; smaller ones give poorer outliers.
+    """
+    check_images(images, "", values=False)
+    check_image_labels(labels, images)
+    _check_options(degraded, outliers, generator, images.device)
+    worse_kinds = TRAINING_DEGRADATIONS if degradations is None else tuple(degradations)
+    none_kinds = TRAINING_OUTLIERS if outlier_kinds is None else tuple(outlier_kinds)
+    with torch.autocast(images.device.type, enabled=False):
+        mean, std = (0.0, 1.0) if normalize is None else _check_normalize(normalize, images)
+        given = _in_unit_range(images.float() * std + mean, normalized=normalize is not None)
+        worse, rows = _make(worse_kinds, given, round(degraded * len(images)), generator)
+        none, _ = _make(none_kinds, given, round(outliers * len(images)), generator)
+        worse, none = (((made.clamp(0, 1) - mean) / std).to(images) for made in (worse, none))
+        whole = torch.cat([images.index_copy(0, rows, worse), none])
+    return whole, torch.cat([labels, labels.new_full((len(none),), NONE_INDEX)])
+
+
+def _make(
+    kinds: Sequence[Degradation | Outlier], images: Tensor, count: int, generator: Generator | None
+) -> tuple[Tensor, Tensor]:
+    """`count` images that the kinds make from images chosen at random, and the rows of these (distinct up to N).
+
+    Each kind makes one part of them. Which one is drawn on the device, so that each kind is as likely where there are
+    fewer images than kinds; what the kinds make beyond `count` is not used.
+    """
+    if not kinds or not count * len(images):
+        return images[:0], torch.arange(0, device=images.device)
+    size = math.ceil(count / len(kinds))
+    order = draws.permutation(len(images), images, generator)
+    first = (draws.rand((), images, generator) * len(kinds)).long()
+    shown = torch.arange(max(size, MIN_BATCH), device=images.device)
+    parts = [order[((first + turn) % len(kinds) * size + shown) % len(images)] for turn in range(len(kinds))]
+    made = [apply_kind(kind, images[rows], generator)[:size] for kind, rows in zip(kinds, parts, strict=True)]
+    slots = (torch.arange(len(kinds) * size, device=images.device) - first * size) % (len(kinds) * size)
+    found = torch.cat(made).float()[slots][:count]
+    return found, order[torch.arange(count, device=images.device) % len(images)]
+
+
+def _in_unit_range(images: Tensor, *, normalized: bool) -> Tensor:
+    advice = "normalize must be what they were normalised by" if normalized else "pass normalize=(mean, std)"
+    check_images(images, advice, values=can_be_read(images), slack=ROUNDING if normalized else 0.0)
+    return images.clamp(0, 1).contiguous()
+
+
+def _check_options(degraded: float, outliers: float, generator: Generator | None, device: torch.device) -> None:
+    if not 0 <= degraded <= 1:
+        raise ValueError(f"degraded must be a share in [0, 1], got {degraded}")
+    if not 0 <= outliers < math.inf:
+        raise ValueError(f"outliers must be finite and not negative, got {outliers}")
+    if generator is None:
+        return
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
+    if generator.device.type != device.type or device.index not in (None, generator.device.index):
+        raise ValueError(f"generator must be on the device of the images, {device}, got {generator.device}")
+
+
+def _check_normalize(normalize: tuple[Channels, Channels], images: Tensor) -> tuple[Tensor, Tensor]:
+    if len(normalize) != 2:
+        raise ValueError(f"normalize must be (mean, std), got {len(normalize)} values")
+    mean, std = (_per_channel(values, images) for values in normalize)
+    if can_be_read(images) and not bool((std > 0).all()):
+        raise ValueError(f"the standard deviations of normalize must be positive, got {std.flatten().tolist()}")
+    return mean, std
+
+
+def _per_channel(values: Channels, images: Tensor) -> Tensor:
+    """(C, 1, 1) on the device of the images, without a copy from the host, which cannot be captured."""
+    if isinstance(values, Tensor) and values.device == images.device:
+        found = values.float().reshape(-1)
+    else:
+        numbers = [values] if isinstance(values, int | float) else [float(value) for value in values]
+        found = torch.cat([torch.full((1,), number, device=images.device) for number in numbers])
+    if len(found) not in (1, images.shape[1]):
+        raise ValueError(f"normalize must have one value per channel ({images.shape[1]}), got {len(found)}")
+    return found.view(-1, 1, 1)
