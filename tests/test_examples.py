@@ -33,6 +33,12 @@ def test_the_least_confident_digits_are_worth_more_than_random_ones():
     assert (gain > 0).sum() >= 4
 
 
+def test_augmented_digits_are_recognised_degraded_and_outliers_are_not():
+    (_, degraded, seen), (_, degraded_with, seen_with) = runpy.run_path(str(EXAMPLES / "images_augment.py"))["table"]
+    assert degraded_with > degraded
+    assert seen_with > seen
+
+
 def test_a_new_last_layer_has_evidence_of_noise_that_two_numbers_do_not_give():
     softmax, rescaled, renewed, own = np.mean(runpy.run_path(str(EXAMPLES / "retrofit.py"))["table"], axis=0)
     assert max(softmax[0], rescaled[0], renewed[0], own[0]) < 0.06  # ECE

@@ -63,7 +63,7 @@ def pink_noise(images: Tensor, generator: Generator | None = None) -> Tensor:
     distance = (down[:, None].square() + across.square()).clamp_min(1 / max(height, width) ** 2).sqrt()
     power = 0.7 + draws.uniform(images, generator, 1, 1, 1)
     white = draws.normal(images, generator, *images.shape[1:]) + 2 * draws.normal(images, generator, 1, height, width)
-    noise = torch.fft.irfft2(torch.fft.rfft2(white) / distance**power, s=(height, width))
+    noise: Tensor = torch.fft.irfft2(torch.fft.rfft2(white) / distance**power, s=(height, width))
     noise = noise - noise.mean((2, 3), keepdim=True)
     spread = noise.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-6)  # one pixel has no spread
     middle = 0.3 + 0.4 * draws.uniform(images, generator, images.shape[1], 1, 1)
