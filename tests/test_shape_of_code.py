@@ -33,8 +33,9 @@ LAYERS = [
     ["report"],
     ["cli", "__main__"],
 ]
-# The one exception: `classifier.export(...)` and `report(...)` import a higher layer when they are called.
-UPWARDS = {"scorer": {"export"}, "classifier": {"export", "report"}, "sklearn": {"export"}}
+# Two exceptions: `classifier.export(...)` and `report(...)` import a higher layer when they are called, and so does an
+# answer on a GPU.
+UPWARDS = {"_outcomes": {"extreme"}, "scorer": {"export"}, "classifier": {"export", "report"}, "sklearn": {"export"}}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 HEAVY = ["torch", "sklearn", "pandas", "matplotlib", "pyarrow", "scipy.optimize", "safetensors.torch"]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from slova._backend import Array, Backend, in_chunks
 from slova._validation import NONE_INDEX
 from slova.calibration import Calibrator, complete
-from slova.heads import SLOVA, Readout
+from slova.heads import SLOVA, Readout, Top
 
 if TYPE_CHECKING:
     from slova.scorer import Scorer
 
-__all__ = ["answer", "none_source", "raw_log_none", "readout"]
+__all__ = ["answer", "none_source", "outcome_of_top", "raw_log_none", "readout"]
 
 TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
 LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
@@ -22,13 +22,23 @@ LOWEST = -1e4  # of a log-probability when the other classes share what is left:
 def answer(
     scorer: Scorer, logits: Array, ops: Backend, reject: float, distances: Array | None = None
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """The fields of a `Prediction`, in their order."""
+    """The fields of a `Prediction`, in their order. On a GPU, without gradients, one kernel gives them where it can."""
+    if getattr(logits, "is_cuda", False) and (found := _in_one_kernel(scorer, logits, reject, distances)) is not None:
+        return found
     if distances is None:
         top, *shares = in_chunks(partial(_outcome, scorer), logits, ops)
     else:
         top, *shares = _outcome(scorer, logits, ops, distances)
     label = ops.where(shares[0] >= reject, top, ops.full(top, NONE_INDEX))
     return label, *shares, top
+
+
+def _in_one_kernel(
+    scorer: Scorer, logits: Array, reject: float, distances: Array | None
+) -> tuple[Array, Array, Array, Array, Array] | None:
+    from slova.extreme.scoring import answer_on_gpu
+
+    return answer_on_gpu(scorer, logits, reject, distances)
 
 
 def none_source(scorer: Scorer) -> Literal["calibrated", "evidence", "absent"]:
@@ -44,10 +54,16 @@ def _outcome(
     """Top class, confidence, none and ambiguous per row."""
     logits = logits if scorer.before is None else scorer.before(logits)
     if _is_elementwise(scorer):
-        top, log_top, _ = scorer.head.read_top(logits, ops)
-        return top, *_shares(scorer, logits, ops, _calibrated(scorer.calibrator, log_top), None)
+        return outcome_of_top(scorer, logits, ops, scorer.head.read_top(logits, ops))
     index, log_probs, log_none = _joint(scorer, logits, ops, distances)
     return index[..., 0], *_shares(scorer, logits, ops, ops.take(log_probs, index)[..., 0], log_none)
+
+
+def outcome_of_top(scorer: Scorer, logits: Array, ops: Backend, top: Top) -> tuple[Array, Array, Array, Array]:
+    """The same from what the head reads of the top class alone, for an elementwise calibrator; `logits` are looked at
+    only if the head is not SLOVA."""
+    raw = top if scorer.head.top_formula is SLOVA.top_formula else None
+    return top.label, *_shares(scorer, logits, ops, _calibrated(scorer.calibrator, top.log_confidence), None, raw)
 
 
 def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None) -> Readout:
@@ -103,12 +119,13 @@ def _joint(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None)
 
 
 def _shares(
-    scorer: Scorer, logits: Array, ops: Backend, log_confidence: Array, log_none: Array | None
+    scorer: Scorer, logits: Array, ops: Backend, log_confidence: Array, log_none: Array | None, raw: Top | None = None
 ) -> tuple[Array, Array, Array]:
     """Confidence, none and ambiguous from the calibrated log-probability of the top class, and the calibrator's own
-    log P(none)."""
+    log P(none). `raw` is what SLOVA reads of the logits, where that is known."""
     if scorer.none_calibrator is not None:
-        log_none = scorer.none_calibrator(raw_log_none(scorer, logits, ops)[..., None])[..., 0]
+        log_raw = raw_log_none(scorer, logits, ops) if raw is None else raw.log_none
+        log_none = _calibrated(scorer.none_calibrator, log_raw)
         if not _is_elementwise(scorer):  # given one of the classes, so far
             log_confidence = log_confidence + ops.log1mexp(log_none)
     elementwise = scorer.calibrator is not None and scorer.calibrator.elementwise
@@ -121,7 +138,7 @@ def _shares(
         return confidence, ops.full(left, 0.0), left
     if none_source(scorer) == "evidence":
         assert SLOVA.top_formula is not None
-        _, log_top, log_raw = SLOVA.top_formula(logits, ops)
+        _, log_top, log_raw = SLOVA.top_formula(logits, ops) if raw is None else raw
         none = left * ops.exp(ops.clip(ops.minus(log_raw, ops.log1mexp(log_top)), None, 0.0))
     else:
         none = ops.exp(log_none)

@@ -83,7 +83,7 @@ class PosteriorCalibration:
         """log-probabilities (..., K + 1), NONE last."""
         log_odds, ops = floating(log_odds, "log_odds")
         log_odds = ops.clip(log_odds, -FARTHEST, FARTHEST)
-        distances = self._distances(log_odds, distances, ops)
+        distances = self.checked_distances(log_odds, distances, ops)
         log_probs = SOFTMAX.log_probs(self._scores(log_odds, distances, ops), ops)
         if self.none is None:
             return ops.append(log_probs, ops.full(log_probs[..., 0], -float("inf")))
@@ -94,7 +94,8 @@ class PosteriorCalibration:
         )
         return ops.append(log_probs - ops.softplus(logit)[..., None], -ops.softplus(-logit))
 
-    def _distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
+    def checked_distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
+        """The distances (..., D) that belong to log-odds (..., K), of their kind."""
         wanted = len(self.yes) - 1
         if log_odds.shape[-1] != self.classes:
             raise ValueError(f"log_odds must have {self.classes} classes, got shape {tuple(log_odds.shape)}")
@@ -109,7 +110,10 @@ class PosteriorCalibration:
 
     def _scores(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array:
         yes, no = self._terms(log_odds, ops)
-        a, b = self._steepness(log_odds, distances, ops)
+        a, b = (ops.like(self.yes[0], log_odds), ops.like(self.no[0], log_odds))
+        if distances is not None:
+            floor = _floor(log_odds, ops)
+            a, b = (ops.where(one > floor, one, floor)[..., None] for one in self.steepness(distances, ops))
         mean = (a + b) / 2
         scores = ops.clip(a + mean * ops.like(self.class_yes, log_odds), 0.0, None) * yes
         scores = scores + ops.clip(b + mean * ops.like(self.class_no, log_odds), 0.0, None) * no
@@ -122,14 +126,11 @@ class PosteriorCalibration:
         share, constant = 1 / (1 + odds), ops.log1p(2 * smoothing)
         return ops.log(odds * share + smoothing) - constant, constant - ops.log(share + smoothing)
 
-    def _steepness(self, log_odds: Array, distances: Array | None, ops: Backend) -> tuple[Array, Array]:
-        yes, no = ops.like(self.yes, log_odds), ops.like(self.no, log_odds)
-        if distances is None:
-            return yes[0], no[0]
-        near = ops.clip((END - distances / ops.like(self.reach, log_odds)) / (END - EDGE), 0.0, 1.0).prod(-1)
-        floor = _floor(log_odds, ops)
-        a, b = (near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in (yes, no))
-        return ops.where(a > floor, a, floor)[..., None], ops.where(b > floor, b, floor)[..., None]
+    def steepness(self, distances: Array, ops: Backend) -> tuple[Array, Array]:
+        """a and b at these distances (..., D), before their floor."""
+        yes, no = ops.like(self.yes, distances), ops.like(self.no, distances)
+        near = ops.clip((END - distances / ops.like(self.reach, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
+        return tuple(near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in (yes, no))  # type: ignore[return-value]
 
     @classmethod
     def fit(

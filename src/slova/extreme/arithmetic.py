@@ -26,7 +26,7 @@ except ModuleNotFoundError:
         return function
 
 
-__all__ = ["both", "decay", "exp", "jit", "log", "log1p", "on_device_of", "tl", "triton"]
+__all__ = ["both", "decay", "exp", "jit", "log", "log1p", "on_device_of", "one_minus_exp", "tl", "triton"]
 
 NVIDIA = torch.version.cuda is not None and os.environ.get("TRITON_INTERPRET") != "1"
 
@@ -90,3 +90,11 @@ def log1p(q):
     p = p * q - 0.49999927
     p = p * q + 1.0
     return tl.where(q < 0.5, p * q, log(1.0 + q))
+
+
+@jit
+def one_minus_exp(x):
+    """1 - e^-x for x >= 0; below 1/8, where it would cancel, the series."""
+    return tl.where(
+        x < 0.125, x * (1.0 - x * (0.5 - x * (0.16666667 - x * (0.041666667 - x * 0.0083333333)))), 1.0 - exp(-x)
+    )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slova.extreme.arithmetic import both, decay, exp, jit, log, log1p, on_device_of, tl, triton
+from slova.extreme.arithmetic import both, decay, exp, jit, log, log1p, on_device_of, one_minus_exp, tl, triton
 
 __all__ = ["Tile", "score_rows", "tile_for", "top_and_rest"]
 
@@ -97,10 +97,10 @@ def _score(
     small = log1p(decay(highest))
     unlikely = rest + (tl.maximum(-highest, 0.0) + small)  # -log P(top)
     log_sure = _mapped(-unlikely, map, TERMS)
-    sure, left = exp(log_sure), _one_minus_exp(-log_sure)
+    sure, left = exp(log_sure), one_minus_exp(-log_sure)
     empty = exp(_mapped(-rest - (tl.maximum(highest, 0.0) + small), none_map, NONE_TERMS))
     if NONE_TERMS == 0:  # the share of P(none) in everything but the top class
-        others = _one_minus_exp(unlikely)
+        others = one_minus_exp(unlikely)
         empty = left * tl.where(others > empty, empty / others, 1.0)
     if TERMS > 0:
         least = 1.0 - K * sure
@@ -111,14 +111,6 @@ def _score(
     tl.store(none + row, empty, mask=row < rows)
     tl.store(ambiguous + row, left - empty, mask=row < rows)
     tl.store(top + row, tl.minimum(index, K - 1).to(tl.int64), mask=row < rows)  # K where all are NaN
-
-
-@jit
-def _one_minus_exp(x):
-    """1 - e^-x for x >= 0; below 1/8, where it would cancel, the series."""
-    return tl.where(
-        x < 0.125, x * (1.0 - x * (0.5 - x * (0.16666667 - x * (0.041666667 - x * 0.0083333333)))), 1.0 - exp(-x)
-    )
 
 
 @jit

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slova._backend import TORCH, Array, of
+from slova._backend import TORCH, of
+from slova._outcomes import outcome_of_top
 from slova._validation import NONE_INDEX, check_share
-from slova.calibration import AffineCalibration, Calibrator
+from slova.calibration import AffineCalibration
 from slova.extreme.chunks import Linear, chunks, fused, linear
 from slova.heads import SLOVA, Top, top_and_none
 from slova.prediction import Prediction
@@ -53,22 +54,9 @@ def finish(scorer: Scorer, top: Top, reject: float) -> Prediction:
     """The answer from the top class alone, as `Scorer.predict` has it."""
     check_share(reject, "reject")
     ops = of(top.log_none)
-    log_confidence = top.log_confidence if scorer.calibrator is None else _one(scorer.calibrator, top.log_confidence)
-    confidence, left = ops.exp(log_confidence), ops.exp(ops.log1mexp(ops.clip(log_confidence, None, 0.0)))
-    if scorer.none_calibrator is not None:
-        none = ops.exp(_one(scorer.none_calibrator, top.log_none))
-    else:  # the share of P(none) in everything but the top class
-        none = left * ops.exp(ops.clip(ops.minus(top.log_none, ops.log1mexp(top.log_confidence)), None, 0.0))
-    if scorer.calibrator is not None:  # the other classes, none above the top one, cannot take all that is left
-        least = 1 - scorer.classes * confidence
-        none = ops.where(none < least, least, none)
-    none = ops.where(none > left, left, none)
-    label = ops.where(confidence >= reject, top.label, ops.full(top.label, NONE_INDEX))
-    return Prediction(label, confidence, none, left - none, top.label)
-
-
-def _one(calibrator: Calibrator, log_probs: Array) -> Array:
-    return calibrator(log_probs[..., None])[..., 0]
+    label, confidence, none, ambiguous = outcome_of_top(scorer, None, ops, top)
+    rejected = ops.where(confidence >= reject, label, ops.full(label, NONE_INDEX))
+    return Prediction(rejected, confidence, none, ambiguous, label)
 
 
 class _State(NamedTuple):

@@ -1,4 +1,4 @@
-"""The answer from logits (..., K), each of which is read once."""
+"""The answer from logits (..., K), each of which is read once; on a GPU by one kernel, as in `Scorer.predict`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from slova._backend import Array
-from slova._validation import check_logits, check_share
+from slova._backend import TORCH, Array
+from slova._outcomes import outcome_of_top
+from slova._validation import NONE_INDEX, check_logits, check_share
 from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
+from slova.extreme.posterior import affine_of, posterior_answer, softmax_top
 from slova.extreme.readout import check, finish
-from slova.heads import SLOVA
+from slova.heads import SLOVA, SOFTMAX, Top, top_and_none
 from slova.prediction import Prediction
 from slova.scorer import Scorer
 
-__all__ = ["numbers_of", "score"]
+__all__ = ["answer_on_gpu", "numbers_of", "score"]
 
 HALF_AND_SINGLE = (torch.float16, torch.bfloat16, torch.float32)
 
@@ -38,22 +40,83 @@ def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Prediction:
 
 def _fits(scorer: Scorer, logits: Array) -> bool:
     """Whether the kernel supports these logits and calibrators."""
-    if not (TRITON and isinstance(logits, Tensor) and logits.is_cuda and logits.dtype in HALF_AND_SINGLE):
-        return False
+    return isinstance(logits, Tensor) and _runs_on(logits) and _is_exponential(scorer)
+
+
+def _runs_on(logits: Tensor) -> bool:
+    return TRITON and logits.is_cuda and logits.dtype in HALF_AND_SINGLE and logits.numel() > 0
+
+
+def _is_exponential(scorer: Scorer) -> bool:
     calibrators = (scorer.calibrator, scorer.none_calibrator)
     return all(one is None or isinstance(one, ExponentialCalibration) for one in calibrators)
 
 
 def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Prediction:
-    from slova.extreme.kernels import score_rows, tile_for
-
     check(scorer, logits.shape[-1])
     check_share(reject, "reject")
     rows = logits.reshape(-1, logits.shape[-1]).contiguous()
+    return Prediction(*(numbers.reshape(logits.shape[:-1]) for numbers in _exponential(scorer, rows, reject)))
+
+
+def answer_on_gpu(
+    scorer: Scorer, logits: Tensor, reject: float | Tensor, distances: Array | None
+) -> tuple[Tensor, ...] | None:
+    """The fields of a `Prediction` of logits that were checked, or None where no kernel gives them: in double
+    precision, with gradients, while a program is traced, without Triton, and for heads and calibrators of one's own.
+    Nothing here waits for the GPU."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    if traced or not _runs_on(logits) or (torch.is_grad_enabled() and logits.requires_grad):
+        return None
+    rows = logits.detach().reshape(-1, logits.shape[-1]).contiguous()
+    least = float(reject) if isinstance(reject, int | float) else 0.0
+    found = _answers(scorer, rows, least, distances)
+    if found is None:
+        return None
+    label, *others = (part.reshape(logits.shape[:-1]) for part in found)
+    if not isinstance(reject, int | float):  # one per row
+        label = torch.where(others[0] >= torch.as_tensor(reject, device=logits.device), others[-1], NONE_INDEX)
+    return label, *others
+
+
+def _answers(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> tuple[Tensor, ...] | None:
+    head, calibrator = scorer.head, scorer.calibrator
+    known = head.log_odds in (SLOVA.log_odds, SOFTMAX.log_odds) and head.log_none in (None, SLOVA.log_none)
+    if not known or (scorer.none_calibrator is not None and head.top_formula is not SLOVA.top_formula):
+        return None
+    if calibrator is None or calibrator.elementwise:
+        if distances is not None:
+            return None
+        if head.top_formula is SLOVA.top_formula and _is_exponential(scorer):
+            return _exponential(scorer, rows, reject)
+        return _from_top(scorer, rows, reject)
+    if scorer.none_calibrator is None:
+        return posterior_answer(scorer, rows, reject, distances)
+    return None
+
+
+def _exponential(scorer: Scorer, rows: Tensor, reject: float) -> tuple[Tensor, ...]:
+    from slova.extreme.kernels import score_rows, tile_for
+
     maps = (numbers_of(scorer.calibrator, rows.device), numbers_of(scorer.none_calibrator, rows.device))
-    affine = (1.0, 0.0) if scorer.before is None else (float(scorer.before.scale), float(scorer.before.offset))
-    answers = score_rows(rows, maps, affine, float(reject), tile_for(scorer.classes))
-    return Prediction(*(numbers.reshape(logits.shape[:-1]) for numbers in answers))
+    return score_rows(rows, maps, affine_of(scorer), float(reject), tile_for(scorer.classes))
+
+
+def _from_top(scorer: Scorer, rows: Tensor, reject: float) -> tuple[Tensor, ...] | None:
+    """A kernel reads the top class, and the calibrator, whatever it is, gets that alone."""
+    from slova.extreme.kernels import top_and_rest
+
+    logits = rows if scorer.before is None else scorer.before(rows)
+    if scorer.head.log_probs is SOFTMAX.log_probs:
+        label, log_top = softmax_top(logits)
+        top = Top(label, log_top, log_top)
+    elif scorer.head.top_formula is SLOVA.top_formula:
+        highest, label, rest = top_and_rest(logits)
+        top = Top(label, *top_and_none(highest, rest, TORCH))
+    else:
+        return None
+    label, confidence, *others = outcome_of_top(scorer, logits, TORCH, top)
+    return torch.where(confidence >= reject, label, NONE_INDEX), confidence, *others, label
 
 
 def numbers_of(map: Calibrator | None, device: torch.device) -> Tensor:
