@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import statistics
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from timing import side_by_side
+from timing import seconds_on_gpu, side_by_side
 from torch import Tensor
 
 import slova
@@ -148,21 +147,6 @@ def peak_on_gpu(step: Callable[[], object], parts: tuple[Tensor, ...]) -> float:
     torch.cuda.synchronize()
     own = sum(part.numel() * part.element_size() for part in parts[:3])
     return torch.cuda.max_memory_allocated() - before + own
-
-
-def seconds_on_gpu(function: Callable[[], object], rounds: int = 15, calls: int = 1) -> float:
-    """The median of several runs after two that warm up. Several calls a run keep the GPU busy while Python launches
-    the next one; a single short one would be timed with the wait for its launch."""
-    times = []
-    for _ in range(rounds + 2):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(calls):
-            function()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3 / calls)
-    return statistics.median(times[2:])
 
 
 def scoring_on_cpu() -> None:
