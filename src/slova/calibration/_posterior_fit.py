@@ -25,6 +25,7 @@ TOLERANCE = 1e-8  # of the mean negative log-likelihood
 PULL, RIDGE = 1.0, 0.01  # of a and b to the temperature; of their slopes to 0
 SPREAD, BIAS, MEAN, FEW = 0.1, 0.03, 0.3, 300.0  # of A and B around their means and of c, both times K; of the means
 PAIRS, FEW_PAIRS, POWER = 10.0, 500.0, 3  # penalties grow by 1 + (few / n)^3
+BY_CLASS = 64  # classes up to which arrays (N, K) are stored by column
 ABSENT = -1e9  # the score of a class that is left out of a likelihood
 
 
@@ -61,6 +62,8 @@ def terms_of(log_odds: Vector, scale: float, smoothing: float) -> Vector:
     odds = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT))
     constant = np.log1p(2 * smoothing)
     terms = np.empty((2, *log_odds.shape))
+    if log_odds.shape[1] <= BY_CLASS:  # numpy reduces short rows slowly
+        terms, odds = _by_class(terms.shape), np.asfortranarray(odds)
     terms[0] = np.log(odds / (1 + odds) + smoothing) - constant
     terms[1] = constant - np.log(1 / (1 + odds) + smoothing)
     return terms
@@ -91,7 +94,14 @@ def _steepness(rows: Rows, shared: Vector) -> Vector:
 def _features(steep: Vector, terms: Vector, reference: float) -> Vector:
     """What A, B and c are multiplied by, (3, N, K)."""
     mean = steep.mean(axis=0)[:, None]
-    return np.stack([mean * terms[0], mean * terms[1], np.broadcast_to(mean / reference, terms[0].shape)])
+    features = np.empty((3, *terms.shape[1:])) if terms[0].flags.c_contiguous else _by_class((3, *terms.shape[1:]))
+    np.multiply(mean, terms, out=features[:2])
+    features[2] = mean / reference
+    return features
+
+
+def _by_class(shape: tuple[int, ...]) -> Vector:
+    return np.empty((shape[0], shape[2], shape[1])).transpose(0, 2, 1)
 
 
 def _softmax(total: Vector) -> tuple[Vector, Vector]:
@@ -243,7 +253,8 @@ def _pair_objective(
     penalty = PAIRS * (1 + (FEW_PAIRS / weight.sum()) ** POWER)
 
     def objective(numbers: Vector) -> tuple[float, Vector]:
-        total = base + evidence @ numbers.reshape(size, size)
+        total = (numbers.reshape(size, size).T @ evidence.T).T  # stored by class, like the evidence
+        total += base
         own = total[each, labels]
         log_total, probs = _softmax(total)
         value = weight @ (log_total - own) + penalty / 2 * numbers @ numbers
