@@ -14,7 +14,7 @@ from slova._detect import Detected, detect_head
 from slova._outcomes import raw_log_none
 from slova._validation import NONE, Floats, Ints, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
-from slova.calibration import AffineCalibration, ExponentialCalibration, resolve
+from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
 from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
 from slova.heads import Head, Readout, find_head
 from slova.prediction import Prediction
@@ -45,7 +45,7 @@ def fit_scorer(
     found = detect_head(rows, labels) if head == "auto" else Detected(find_head(head), "as given")
     logits, _ = found.head.check(rows, classes)
     given = {"distances": None if distances is None else to_numpy(distances), "none_share": none_share}
-    options = {"rescale": rescale, "calibration": calibration, "seed": seed, **given}
+    options = {"rescale": rescale, "calibration": calibration, "seed": seed, "like": None, **given}
     with warnings_at_caller():
         scorer = _fit(found.head, logits, labels, weight, options)
         prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
@@ -93,8 +93,8 @@ def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, option
     kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
-    given = {name: options[name] for name in ("distances", "none_share", "seed") if options[name] is not None}
-    if unknown := sorted(given.keys() - {"seed"} - set(names)):
+    given = {name: options[name] for name in ("distances", "none_share", "seed", "like") if options[name] is not None}
+    if unknown := sorted(given.keys() - {"seed", "like"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
     if fit is not None:
         takes = getattr(kind, "takes", "log_probs")
@@ -124,6 +124,8 @@ def _cross_fitted(
     enough = all((counts & (fold != number)).sum() >= 2 for number in range(folds))
     if (options["calibration"] is None and not options["rescale"]) or len(labels) < 2 * folds or not enough:
         return _scored(scorer, logits, options["distances"])
+    if isinstance(scorer.calibrator, PosteriorCalibration):
+        options = options | {"like": scorer.calibrator}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given for the whole set
         parts = [

@@ -23,7 +23,7 @@ from slova.calibration._posterior_fit import (
     terms_of,
 )
 
-__all__ = ["choose", "folds"]
+__all__ = ["choose", "folds", "refit"]
 
 Vector = NDArray[np.float64]
 
@@ -33,6 +33,9 @@ MOST_CLASSES, MOST_PAIRS = 199, 50  # of which numbers per class and per pair of
 FOLDS, FEW_FOLDS, SMALL = 5, 2, 30_000  # beyond so many rows times classes two of the folds are looked at
 MOST = 1_000_000  # rows times classes that a choice looks at
 CAUTIOUS, CAUTION = 150, 0.5  # a gain must exceed 150 / n standard errors, and half of one where the order can change
+
+
+PARTS = ("temperature", "shared", "classes", "pairs")
 
 
 class Terms(NamedTuple):
@@ -54,6 +57,16 @@ def choose(rows: Rows, order: str, seed: int) -> tuple[str, Model]:
         plain, smooth = (terms._replace(values=terms_of(rows.log_odds, *terms[:2])) for terms in (plain, smooth))
         models = path(rows, plain, smooth, rows.weight, part, models)
     return part, models[part]
+
+
+def refit(rows: Rows, part: str, model: Model) -> Model:
+    """The part, scale and smoothing of a model, fitted to other rows, from its numbers on."""
+    plain, smooth = (
+        Terms(model.scale, smoothing, terms_of(rows.log_odds, model.scale, smoothing))
+        for smoothing in (0.0, model.smoothing)
+    )
+    starts = {} if part == "temperature" else {name: model for name in PARTS[: PARTS.index(part) + 1]}
+    return path(rows, plain, smooth, rows.weight, part, starts)[part]
 
 
 def _deepest(rows: Rows, order: str) -> str:

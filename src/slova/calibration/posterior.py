@@ -23,7 +23,7 @@ from slova._backend import NUMPY, Array, Backend, floating, to_numpy
 from slova._types import DistanceRows, Distances, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
 from slova._validation import check_rows, check_weight
 from slova.calibration._newton import bounded_logistic
-from slova.calibration._posterior_choice import choose
+from slova.calibration._posterior_choice import choose, refit
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
 from slova.heads import NONE, SOFTMAX
 
@@ -132,6 +132,10 @@ class PosteriorCalibration:
         near = ops.clip((END - distances / ops.like(self.reach, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
         return tuple(near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in (yes, no))  # type: ignore[return-value]
 
+    def _model(self) -> Model:
+        classes = np.stack([self.class_yes, self.class_no, self.bias])
+        return Model(np.stack([self.yes, self.no]), self.scale, self.smoothing, self.reference, classes, self.pairs)
+
     @classmethod
     def fit(
         cls,
@@ -142,6 +146,7 @@ class PosteriorCalibration:
         weight: Weight | None = None,
         none_share: float | None = None,
         order: Literal["auto", "keep"] = "auto",
+        like: PosteriorCalibration | None = None,
         seed: int = 0,
     ) -> PosteriorCalibration:
         """The likeliest numbers; how much of the model is taken is decided on rows that a fit did not see.
@@ -151,6 +156,7 @@ class PosteriorCalibration:
         - none_share: the prior of NONE, the share of the NONE rows of the fit by default; .05 is a good value where
           these are synthetic
         - order: "keep" takes a temperature or the shared numbers only, which keep the order of the classes
+        - like: an earlier fit, whose part of the model is taken without a new choice
         - seed: of the folds of the choice
         """
         rows = _rows(log_odds, labels, distances, weight)
@@ -159,7 +165,10 @@ class PosteriorCalibration:
             raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
         if not known.any():
             raise ValueError(f"none of the {len(known)} rows has a class (NONE rows do not count)")
-        part, model = choose(rows.at(known), order, seed)
+        if like is None:
+            part, model = choose(rows.at(known), order, seed)
+        else:
+            part, model = like.part, refit(rows.at(known), like.part, like._model())
         fitted = cls(**_fields(model, rows), part=part)
         return fitted if known.all() else _with_none(fitted, rows, none_share)
 
