@@ -114,6 +114,12 @@ def test_importing_brings_nothing_heavy(module):
     assert set(loaded) & set(HEAVY) == set()
 
 
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["score", "--help"], ["--version"]], ids=" ".join)
+def test_the_command_line_starts_without_anything_heavy(words):
+    code = f"import sys, slova.cli; slova.cli.main({words}, standalone_mode=False); print(*sys.modules)"
+    assert set(run(code).split()) & {*HEAVY, "ray", "pyspark", "onnx"} == set()
+
+
 def test_without_torch_the_rest_works_and_the_missing_extra_is_named():
     code = """
 import sys

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -223,10 +225,20 @@ def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
     assert path.read_bytes() == before
 
 
-def test_the_list_has_experiments_data_sets_presets_and_methods():
-    output = bench("list").stdout
-    for word in ("stability", "svhn", "paper", "slova_raw"):
-        assert word in output
+def test_the_list_has_every_experiment_data_set_preset_and_method():
+    from slova_bench.dataset_recipes import DATASET_RECIPES
+    from slova_bench.experiments import experiments
+    from slova_bench.methods import methods
+    from slova_bench.presets import PRESETS
+
+    listed = [line.partition(": ")[2].split(", ") for line in bench("list").stdout.splitlines()]
+    assert listed == [list(experiments()), list(DATASET_RECIPES), list(PRESETS), list(methods())]
+
+
+def test_the_list_imports_nothing_heavy():
+    code = "import sys, slova.cli; slova.cli.main(['bench', 'list'], standalone_mode=False); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert {"torch", "scipy.optimize", "scipy.ndimage", "sklearn", "pandas", "pyarrow"} & set(loaded) == set()
 
 
 def test_images_are_computed_in_advance_and_named(folder, monkeypatch):

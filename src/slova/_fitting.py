@@ -24,6 +24,9 @@ from slova.thresholds import selection_of
 __all__ = ["fit_none_calibrator", "fit_scorer", "warn_if_bad"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
+# Rows from which on the folds fit the part of the model that all rows chose. Simulated, the cross-fitted NLL is then too
+# low by at most .0006; by .002 with 500 rows and by .01 with 200, where each fold makes its own choice.
+CHOSEN_ONCE = 2000
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
 
 
@@ -124,7 +127,7 @@ def _cross_fitted(
     enough = all((counts & (fold != number)).sum() >= 2 for number in range(folds))
     if (options["calibration"] is None and not options["rescale"]) or len(labels) < 2 * folds or not enough:
         return _scored(scorer, logits, options["distances"])
-    if isinstance(scorer.calibrator, PosteriorCalibration):
+    if isinstance(scorer.calibrator, PosteriorCalibration) and counts.sum() >= CHOSEN_ONCE:
         options = options | {"like": scorer.calibrator}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given for the whole set

@@ -171,6 +171,19 @@ def test_the_same_seed_gives_the_same_calibrator():
     np.testing.assert_array_equal(first(rows_of()[0]), second(rows_of()[0]))
 
 
+@pytest.mark.parametrize("order", ["auto", "keep"])
+def test_a_fit_like_another_takes_its_part_and_finds_the_same_numbers(order):
+    log_odds, labels = rows_of(rows=3000)
+    chosen = PosteriorCalibration.fit(log_odds, labels, order=order)
+    again = PosteriorCalibration.fit(log_odds, labels, like=chosen)
+    assert again.part == chosen.part
+    assert (again.scale, again.smoothing) == (chosen.scale, chosen.smoothing)
+    np.testing.assert_allclose(again(log_odds), chosen(log_odds), atol=2e-3)
+    few = PosteriorCalibration.fit(log_odds[:100], labels[:100], like=chosen)
+    assert few.part == chosen.part
+    assert np.abs(few(log_odds)[:, :-1] - chosen(log_odds)[:, :-1]).max() > 0.01
+
+
 def test_confusions_and_class_frequencies_are_learned():
     """The tilt and the confused neighbours are beyond one temperature."""
     log_odds, labels = rows_of(1, 3000)

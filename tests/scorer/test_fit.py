@@ -8,7 +8,7 @@ import torch
 
 from slova._warnings import CalibrationWarning
 from slova.artifact import ArtifactError
-from slova.calibration import BetaCalibration, ExponentialCalibration
+from slova.calibration import BetaCalibration, ExponentialCalibration, posterior
 from slova.heads import NONE, SLOVA, log_none, log_several, log_slova
 from slova.scorer import Scorer
 
@@ -148,3 +148,13 @@ def test_a_calibrator_that_could_not_be_loaded_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="calibrator is a Mine, and only"):
         Scorer(classes=3, calibrator=Mine([1.0], [1.0])).save(tmp_path / "mine.slova")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("rows", "choices"), [(500, 6), (2500, 1)])
+def test_with_many_rows_the_part_of_the_default_calibrator_is_chosen_once(rows, choices, monkeypatch):
+    generator, seen = np.random.default_rng(0), []
+    logits, labels = generator.normal(size=(rows, 3)), generator.integers(0, 3, rows)
+    choose = posterior.choose
+    monkeypatch.setattr(posterior, "choose", lambda *given: seen.append(given) or choose(*given))
+    Scorer.fit(logits, labels, head="slova")
+    assert len(seen) == choices

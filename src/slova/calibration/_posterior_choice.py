@@ -65,7 +65,7 @@ def refit(rows: Rows, part: str, model: Model) -> Model:
         Terms(model.scale, smoothing, terms_of(rows.log_odds, model.scale, smoothing))
         for smoothing in (0.0, model.smoothing)
     )
-    starts = {} if part == "temperature" else {name: model for name in PARTS[: PARTS.index(part) + 1]}
+    starts = {} if part == "temperature" else dict.fromkeys(PARTS[: PARTS.index(part) + 1], model)
     return path(rows, plain, smooth, rows.weight, part, starts)[part]
 
 

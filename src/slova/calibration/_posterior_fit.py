@@ -61,9 +61,7 @@ def terms_of(log_odds: Vector, scale: float, smoothing: float) -> Vector:
     """log p and -log(1 - p) of scaled log-odds and smoothed probabilities."""
     odds = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT))
     constant = np.log1p(2 * smoothing)
-    terms = np.empty((2, *log_odds.shape))
-    if log_odds.shape[1] <= BY_CLASS:  # numpy reduces short rows slowly
-        terms, odds = _by_class(terms.shape), np.asfortranarray(odds)
+    terms = _empty(2, log_odds)
     terms[0] = np.log(odds / (1 + odds) + smoothing) - constant
     terms[1] = constant - np.log(1 / (1 + odds) + smoothing)
     return terms
@@ -94,14 +92,16 @@ def _steepness(rows: Rows, shared: Vector) -> Vector:
 def _features(steep: Vector, terms: Vector, reference: float) -> Vector:
     """What A, B and c are multiplied by, (3, N, K)."""
     mean = steep.mean(axis=0)[:, None]
-    features = np.empty((3, *terms.shape[1:])) if terms[0].flags.c_contiguous else _by_class((3, *terms.shape[1:]))
+    features = _empty(3, terms[0])
     np.multiply(mean, terms, out=features[:2])
     features[2] = mean / reference
     return features
 
 
-def _by_class(shape: tuple[int, ...]) -> Vector:
-    return np.empty((shape[0], shape[2], shape[1])).transpose(0, 2, 1)
+def _empty(count: int, rows: Vector) -> Vector:
+    """Arrays (count, N, K), stored by class where these are few: numpy reduces short rows slowly."""
+    by_class = rows.shape[1] <= BY_CLASS
+    return np.empty((count, *rows.T.shape)).transpose(0, 2, 1) if by_class else np.empty((count, *rows.shape))
 
 
 def _softmax(total: Vector) -> tuple[Vector, Vector]:
@@ -235,14 +235,10 @@ def fit_pairs(rows: Rows, model: Model, terms: Vector, weight: Vector, start: Ve
     unseen = np.bincount(rows.labels, weight, size) == 0
     held = np.eye(size, dtype=bool) | unseen | unseen[:, None]
     bounds = np.stack([np.where(held, 0, -np.inf), np.where(held, 0, upper[:, None])], axis=-1).reshape(-1, 2)
-    found = minimize(
-        _pair_objective(rows.labels, steep.mean(axis=0)[:, None] * terms[0], base, weight),
-        np.zeros(size * size) if start is None else start.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": 100, "ftol": 1e-6},
-    )
+    objective = _pair_objective(rows.labels, steep.mean(axis=0)[:, None] * terms[0], base, weight)
+    first = np.zeros(size * size) if start is None else start.ravel()
+    options = {"maxiter": 100, "ftol": 1e-6}
+    found = minimize(objective, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return model._replace(pairs=found.x.reshape(size, size))
 
 
@@ -253,8 +249,7 @@ def _pair_objective(
     penalty = PAIRS * (1 + (FEW_PAIRS / weight.sum()) ** POWER)
 
     def objective(numbers: Vector) -> tuple[float, Vector]:
-        total = (numbers.reshape(size, size).T @ evidence.T).T  # stored by class, like the evidence
-        total += base
+        total = base + (numbers.reshape(size, size).T @ evidence.T).T  # both stored by class
         own = total[each, labels]
         log_total, probs = _softmax(total)
         value = weight @ (log_total - own) + penalty / 2 * numbers @ numbers
