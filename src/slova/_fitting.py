@@ -24,8 +24,8 @@ from slova.thresholds import selection_of
 __all__ = ["fit_none_calibrator", "fit_scorer", "warn_if_bad"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
-# Rows from which on the folds fit the part of the model that all rows chose. Simulated, the cross-fitted NLL is then too
-# low by at most .0006; by .002 with 500 rows and by .01 with 200, where each fold makes its own choice.
+# Rows from which on the folds fit the part of the model that all rows chose. Simulated, the cross-fitted NLL is then
+# too low by at most .0006. It would be by .002 with 500 rows and by .01 with 200: with fewer rows each fold chooses.
 CHOSEN_ONCE = 2000
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
 

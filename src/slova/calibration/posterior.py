@@ -3,7 +3,7 @@
 Log-odds f (..., K) and, where there are some, distances d >= 0 (..., D). With p = sigmoid(f), smoothed, f scaled first
 where a network saturates,
 
-    l1_k = log p_k,   l0_k = -log(1 - p_k),   a = yes[0] - sum_j yes[j] d_j,   b likewise of no,   t = (a + b) / 2
+    l1_k = log p_k,   l0_k = -log(1 - p_k),   a = a_0 - sum_j a_j d_j,   b = b_0 - sum_j b_j d_j,   t = (a + b) / 2
     S_k = (a + t A_k) l1_k + (b + t B_k) l0_k + t / t0 c_k + t sum_j W_jk l1_j,      P(k | not none) = softmax(S)
     logit P(none) = v + u log P_raw(none) + h H + w d,      P(k) = (1 - P(none)) P(k | not none)
 
@@ -29,30 +29,32 @@ from slova.heads import NONE, SOFTMAX
 
 __all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
 
-NEAREST = float(np.log(2))  # the least reach of a distance, so that a layer without spread does not end it
+NAMES = ("weights_positive", "weights_negative", "class_positive", "class_negative", "bias")
+NEAREST = float(np.log(2))  # the least of `max_distances`, so that a layer without spread does not end it
 FLOOR = 0.01  # between the first class and the last, however far away
-EDGE, END = 1.5, 2.0  # times the reach of the fit: where a and b begin to fall, and where the floor is all that is left
+EDGE, END = 1.5, 2.0  # times `max_distances`: where a and b begin to fall, where their floor is left
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorCalibration:
     """A fitted posterior over K classes and NONE.
 
-    `yes`, `no` (1 + D,), `class_yes`, `class_no`, `bias` (K,) and `pairs` (K, K; first index l1, second S) are a, b, A,
-    B, c and W; `reference` is t0; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is
-    then 0. `none_share` is the prior of NONE, `part` the part of the model that was taken.
+    `weights_positive`, `weights_negative` (1 + D,), `class_positive`, `class_negative`, `bias` (K,) and `pairs` (K, K;
+    first index l1, second S) are a_j, b_j, A, B, c and W; `reference` is t0; `max_distances` (D,) are the largest
+    distances of the fit; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is then 0.
+    `none_share` is the prior of NONE, `part` the part of the model that was taken.
     """
 
-    yes: Array
-    no: Array
-    class_yes: Array
-    class_no: Array
+    weights_positive: Array
+    weights_negative: Array
+    class_positive: Array
+    class_negative: Array
     bias: Array
     pairs: Array | None = None
     scale: Array = 1.0
     smoothing: Array = 0.0
     reference: Array = 1.0
-    reach: Array | None = None
+    max_distances: Array | None = None
     none: Array | None = None
     none_share: float | None = None
     part: str = "by hand"
@@ -63,7 +65,7 @@ class PosteriorCalibration:
     order_preserving: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("yes", "no", "class_yes", "class_no", "bias", "pairs", "reach", "none"):
+        for name in (*NAMES, "pairs", "max_distances", "none"):
             if (numbers := getattr(self, name)) is not None:
                 object.__setattr__(self, name, np.asarray(numbers, np.float64))
         for name in ("scale", "smoothing", "reference"):
@@ -72,11 +74,11 @@ class PosteriorCalibration:
 
     @property
     def classes(self) -> int:
-        return len(self.class_yes)
+        return len(self.class_positive)
 
     def __repr__(self) -> str:
         none = "no model of NONE" if self.none is None else f"NONE share {self.none_share:.3g}"
-        distances = f", {len(self.yes) - 1} distances" if len(self.yes) > 1 else ""
+        distances = f", {len(self.weights_positive) - 1} distances" if len(self.weights_positive) > 1 else ""
         return f"PosteriorCalibration({self.classes} classes, part={self.part!r}{distances}, {none})"
 
     def __call__(self, log_odds: LogOdds, distances: Distances | None = None) -> Outcomes:
@@ -96,7 +98,7 @@ class PosteriorCalibration:
 
     def checked_distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
         """The distances (..., D) that belong to log-odds (..., K), of their kind."""
-        wanted = len(self.yes) - 1
+        wanted = len(self.weights_positive) - 1
         if log_odds.shape[-1] != self.classes:
             raise ValueError(f"log_odds must have {self.classes} classes, got shape {tuple(log_odds.shape)}")
         if (distances is None) != (wanted == 0):
@@ -109,16 +111,16 @@ class PosteriorCalibration:
         return distances
 
     def _scores(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array:
-        yes, no = self._terms(log_odds, ops)
-        a, b = (ops.like(self.yes[0], log_odds), ops.like(self.no[0], log_odds))
+        log_p, minus_log_q = self._terms(log_odds, ops)
+        a, b = ops.like(self.weights_positive[0], log_odds), ops.like(self.weights_negative[0], log_odds)
         if distances is not None:
             floor = _floor(log_odds, ops)
             a, b = (ops.where(one > floor, one, floor)[..., None] for one in self.steepness(distances, ops))
         mean = (a + b) / 2
-        scores = ops.clip(a + mean * ops.like(self.class_yes, log_odds), 0.0, None) * yes
-        scores = scores + ops.clip(b + mean * ops.like(self.class_no, log_odds), 0.0, None) * no
+        scores = ops.clip(a + mean * ops.like(self.class_positive, log_odds), 0.0, None) * log_p
+        scores = scores + ops.clip(b + mean * ops.like(self.class_negative, log_odds), 0.0, None) * minus_log_q
         scores = scores + mean / ops.like(self.reference, log_odds) * ops.like(self.bias, log_odds)
-        return scores if self.pairs is None else scores + mean * (yes @ ops.like(self.pairs, log_odds))
+        return scores if self.pairs is None else scores + mean * (log_p @ ops.like(self.pairs, log_odds))
 
     def _terms(self, log_odds: Array, ops: Backend) -> tuple[Array, Array]:
         smoothing = ops.like(self.smoothing, log_odds)
@@ -128,13 +130,15 @@ class PosteriorCalibration:
 
     def steepness(self, distances: Array, ops: Backend) -> tuple[Array, Array]:
         """a and b at these distances (..., D), before their floor."""
-        yes, no = ops.like(self.yes, distances), ops.like(self.no, distances)
-        near = ops.clip((END - distances / ops.like(self.reach, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
-        return tuple(near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in (yes, no))  # type: ignore[return-value]
+        weights = (ops.like(self.weights_positive, distances), ops.like(self.weights_negative, distances))
+        near = ops.clip((END - distances / ops.like(self.max_distances, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
+        a, b = (near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in weights)
+        return a, b
 
     def _model(self) -> Model:
-        classes = np.stack([self.class_yes, self.class_no, self.bias])
-        return Model(np.stack([self.yes, self.no]), self.scale, self.smoothing, self.reference, classes, self.pairs)
+        classes = np.stack([self.class_positive, self.class_negative, self.bias])
+        shared = np.stack([self.weights_positive, self.weights_negative])
+        return Model(shared, self.scale, self.smoothing, self.reference, classes, self.pairs)
 
     @classmethod
     def fit(
@@ -185,17 +189,18 @@ def log_odds_from_log_probs(log_probs: LogProbs) -> LogOdds:
 
 
 def _check_numbers(value: PosteriorCalibration) -> None:
-    classes, distances = value.class_yes.shape, value.yes.shape
-    if len(classes) != 1 or not value.class_no.shape == value.bias.shape == classes:
-        raise ValueError(f"class_yes, class_no and bias must have one shape (K,), got {classes} and others")
-    if len(distances) != 1 or value.no.shape != distances or not distances[0]:
-        raise ValueError(f"yes and no must have one shape (1 + D,), got {distances} and {value.no.shape}")
+    classes, distances = value.class_positive.shape, value.weights_positive.shape
+    if len(classes) != 1 or not value.class_negative.shape == value.bias.shape == classes:
+        raise ValueError(f"class_positive, class_negative and bias must have one shape (K,), got {classes} and others")
+    if len(distances) != 1 or value.weights_negative.shape != distances or not distances[0]:
+        found = f"{distances} and {value.weights_negative.shape}"
+        raise ValueError(f"weights_positive and weights_negative must have one shape (1 + D,), got {found}")
     if value.pairs is not None and value.pairs.shape != classes * 2:
         raise ValueError(f"pairs must have shape {classes * 2}, got {value.pairs.shape}")
     if value.none is not None and value.none.shape != (2 + distances[0],):
         raise ValueError(f"none must have shape {(2 + distances[0],)}, got {value.none.shape}")
-    if distances[0] > 1 and (value.reach is None or value.reach.shape != (distances[0] - 1,)):
-        raise ValueError(f"reach must hold {distances[0] - 1} numbers, one per distance")
+    if distances[0] > 1 and (value.max_distances is None or value.max_distances.shape != (distances[0] - 1,)):
+        raise ValueError(f"max_distances must hold {distances[0] - 1} numbers, one per distance")
 
 
 def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array | None) -> Rows:
@@ -221,15 +226,14 @@ def _floor(log_odds: Array, ops: Backend) -> Array:
 
 def _fields(model: Model, rows: Rows) -> dict[str, Any]:
     classes = np.zeros((3, rows.log_odds.shape[1])) if model.classes is None else model.classes
-    reach = np.maximum(-rows.factors[:, 1:].min(axis=0), NEAREST) if rows.factors.shape[1] > 1 else None
-    names = ("yes", "no", "class_yes", "class_no", "bias")
-    numbers = dict(zip(names, (*model.shared, *classes), strict=True))
+    max_distances = np.maximum(-rows.factors[:, 1:].min(axis=0), NEAREST) if rows.factors.shape[1] > 1 else None
+    numbers = dict(zip(NAMES, (*model.shared, *classes), strict=True))
     return numbers | {
         "pairs": model.pairs,
         "scale": model.scale,
         "smoothing": model.smoothing,
         "reference": model.reference,
-        "reach": reach,
+        "max_distances": max_distances,
     }
 
 

@@ -60,13 +60,13 @@ def _numbers(calibrator: PosteriorCalibration, rows: Tensor, distances: Array | 
 
 def _sent(calibrator: PosteriorCalibration, device: torch.device) -> Numbers:
     none = (0.0, 0.0, 0.0) if calibrator.none is None else tuple(map(float, calibrator.none[:3]))
-    classes = (calibrator.class_yes, calibrator.class_no, calibrator.bias / calibrator.reference)
+    classes = (calibrator.class_positive, calibrator.class_negative, calibrator.bias / calibrator.reference)
     pairs = None
     if calibrator.pairs is not None:
         pairs = torch.as_tensor(calibrator.pairs, dtype=torch.float32, device=device).contiguous()
     return Numbers(
-        float(calibrator.yes[0]),
-        float(calibrator.no[0]),
+        float(calibrator.weights_positive[0]),
+        float(calibrator.weights_negative[0]),
         float(calibrator.scale),
         float(calibrator.smoothing),
         none,
