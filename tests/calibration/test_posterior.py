@@ -56,7 +56,7 @@ def fitted(request):
 
 def inputs_of(fitted, seed=1, rows=50):
     log_odds = rows_of(seed, rows, fitted.classes)[0]
-    return (log_odds, distances_of(log_odds)) if len(fitted.weights_positive) > 1 else (log_odds,)
+    return (log_odds, distances_of(log_odds)) if len(fitted.positive_weights) > 1 else (log_odds,)
 
 
 def nll(log_probs, labels):
@@ -84,7 +84,7 @@ def test_extreme_log_odds_are_answered_without_nan_in_float32(fitted):
     classes = fitted.classes
     log_odds = np.zeros((6, classes))
     log_odds[1], log_odds[2], log_odds[3, 0], log_odds[4, 1], log_odds[5] = -1e4, 1e4, np.inf, -np.inf, -np.inf
-    inputs = (log_odds, np.full((6, 2), 50.0)) if len(fitted.weights_positive) > 1 else (log_odds,)
+    inputs = (log_odds, np.full((6, 2), 50.0)) if len(fitted.positive_weights) > 1 else (log_odds,)
     for found in (fitted(*inputs), fitted(*(torch.as_tensor(part, dtype=torch.float32) for part in inputs)).numpy()):
         assert not np.isnan(found).any()
         np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, atol=1e-5)
@@ -256,7 +256,7 @@ def test_further_away_nothing_is_surer():
     wrong = np.random.default_rng(0).random(len(labels)) < np.clip(distances[:, 0] / 4, 0, 0.8)
     labels = np.where(wrong, np.random.default_rng(1).integers(0, 5, len(labels)), labels)
     fitted = PosteriorCalibration.fit(log_odds, labels, distances=distances, order="keep")
-    assert fitted.weights_positive[1] + fitted.weights_negative[1] > 0
+    assert fitted.positive_weights[1] + fitted.negative_weights[1] > 0
     confidence = [np.exp(fitted(log_odds, np.full((len(labels), 2), far))).max(axis=1) for far in (0, 1, 3, 100)]
     assert all(np.all(near >= far - 1e-9) for near, far in itertools.pairwise(confidence))
     assert confidence[-1].max() < 0.25  # all classes nearly alike, and in the same order

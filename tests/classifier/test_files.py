@@ -83,11 +83,11 @@ def test_the_scorer_can_be_read_out_of_a_classifier_file(classifier, network, tm
 
 
 def test_state_dict_carries_the_calibrator(classifier, network, mlp):
-    changed = replace(classifier.scorer.calibrator, weights_positive=np.array([0.5]), weights_negative=np.array([0.25]))
+    changed = replace(classifier.scorer.calibrator, positive_weights=np.array([0.5]), negative_weights=np.array([0.25]))
     other = Classifier(mlp(), replace(classifier.scorer, calibrator=changed))
     other.load_state_dict(classifier.state_dict())
-    assert np.array_equal(other.scorer.calibrator.weights_positive, classifier.scorer.calibrator.weights_positive)
-    assert np.array_equal(other.scorer.calibrator.weights_negative, classifier.scorer.calibrator.weights_negative)
+    assert np.array_equal(other.scorer.calibrator.positive_weights, classifier.scorer.calibrator.positive_weights)
+    assert np.array_equal(other.scorer.calibrator.negative_weights, classifier.scorer.calibrator.negative_weights)
 
 
 @pytest.mark.parametrize("calibration", [None, "histogram", "temperature", BetaCalibration.fit])

@@ -29,7 +29,7 @@ from slova.heads import NONE, SOFTMAX
 
 __all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
 
-NAMES = ("weights_positive", "weights_negative", "class_positive", "class_negative", "bias")
+NAMES = ("positive_weights", "negative_weights", "class_positive", "class_negative", "bias")
 NEAREST = float(np.log(2))  # the least of `max_distances`, so that a layer without spread does not end it
 FLOOR = 0.01  # between the first class and the last, however far away
 EDGE, END = 1.5, 2.0  # times `max_distances`: where a and b begin to fall, where their floor is left
@@ -39,14 +39,14 @@ EDGE, END = 1.5, 2.0  # times `max_distances`: where a and b begin to fall, wher
 class PosteriorCalibration:
     """A fitted posterior over K classes and NONE.
 
-    `weights_positive`, `weights_negative` (1 + D,), `class_positive`, `class_negative`, `bias` (K,) and `pairs` (K, K;
+    `positive_weights`, `negative_weights` (1 + D,), `class_positive`, `class_negative`, `bias` (K,) and `pairs` (K, K;
     first index l1, second S) are a_j, b_j, A, B, c and W; `reference` is t0; `max_distances` (D,) are the largest
     distances of the fit; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is then 0.
     `none_share` is the prior of NONE, `part` the part of the model that was taken.
     """
 
-    weights_positive: Array
-    weights_negative: Array
+    positive_weights: Array
+    negative_weights: Array
     class_positive: Array
     class_negative: Array
     bias: Array
@@ -78,7 +78,7 @@ class PosteriorCalibration:
 
     def __repr__(self) -> str:
         none = "no model of NONE" if self.none is None else f"NONE share {self.none_share:.3g}"
-        distances = f", {len(self.weights_positive) - 1} distances" if len(self.weights_positive) > 1 else ""
+        distances = f", {len(self.positive_weights) - 1} distances" if len(self.positive_weights) > 1 else ""
         return f"PosteriorCalibration({self.classes} classes, part={self.part!r}{distances}, {none})"
 
     def __call__(self, log_odds: LogOdds, distances: Distances | None = None) -> Outcomes:
@@ -98,7 +98,7 @@ class PosteriorCalibration:
 
     def checked_distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
         """The distances (..., D) that belong to log-odds (..., K), of their kind."""
-        wanted = len(self.weights_positive) - 1
+        wanted = len(self.positive_weights) - 1
         if log_odds.shape[-1] != self.classes:
             raise ValueError(f"log_odds must have {self.classes} classes, got shape {tuple(log_odds.shape)}")
         if (distances is None) != (wanted == 0):
@@ -112,7 +112,7 @@ class PosteriorCalibration:
 
     def _scores(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array:
         log_p, minus_log_q = self._terms(log_odds, ops)
-        a, b = ops.like(self.weights_positive[0], log_odds), ops.like(self.weights_negative[0], log_odds)
+        a, b = ops.like(self.positive_weights[0], log_odds), ops.like(self.negative_weights[0], log_odds)
         if distances is not None:
             floor = _floor(log_odds, ops)
             a, b = (ops.where(one > floor, one, floor)[..., None] for one in self.steepness(distances, ops))
@@ -130,14 +130,14 @@ class PosteriorCalibration:
 
     def steepness(self, distances: Array, ops: Backend) -> tuple[Array, Array]:
         """a and b at these distances (..., D), before their floor."""
-        weights = (ops.like(self.weights_positive, distances), ops.like(self.weights_negative, distances))
+        weights = (ops.like(self.positive_weights, distances), ops.like(self.negative_weights, distances))
         near = ops.clip((END - distances / ops.like(self.max_distances, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
         a, b = (near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in weights)
         return a, b
 
     def _model(self) -> Model:
         classes = np.stack([self.class_positive, self.class_negative, self.bias])
-        shared = np.stack([self.weights_positive, self.weights_negative])
+        shared = np.stack([self.positive_weights, self.negative_weights])
         return Model(shared, self.scale, self.smoothing, self.reference, classes, self.pairs)
 
     @classmethod
@@ -189,12 +189,12 @@ def log_odds_from_log_probs(log_probs: LogProbs) -> LogOdds:
 
 
 def _check_numbers(value: PosteriorCalibration) -> None:
-    classes, distances = value.class_positive.shape, value.weights_positive.shape
+    classes, distances = value.class_positive.shape, value.positive_weights.shape
     if len(classes) != 1 or not value.class_negative.shape == value.bias.shape == classes:
         raise ValueError(f"class_positive, class_negative and bias must have one shape (K,), got {classes} and others")
-    if len(distances) != 1 or value.weights_negative.shape != distances or not distances[0]:
-        found = f"{distances} and {value.weights_negative.shape}"
-        raise ValueError(f"weights_positive and weights_negative must have one shape (1 + D,), got {found}")
+    if len(distances) != 1 or value.negative_weights.shape != distances or not distances[0]:
+        found = f"{distances} and {value.negative_weights.shape}"
+        raise ValueError(f"positive_weights and negative_weights must have one shape (1 + D,), got {found}")
     if value.pairs is not None and value.pairs.shape != classes * 2:
         raise ValueError(f"pairs must have shape {classes * 2}, got {value.pairs.shape}")
     if value.none is not None and value.none.shape != (2 + distances[0],):

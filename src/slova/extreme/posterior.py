@@ -13,13 +13,14 @@ from slova.extreme.posterior_kernel import ABSENT, EVIDENCE, MODEL, Numbers, pos
 from slova.heads import SLOVA, SOFTMAX
 from slova.scorer import Scorer
 
-__all__ = ["affine_of", "posterior_answer", "softmax_top"]
+__all__ = ["Fields", "affine_of", "posterior_answer", "softmax_top"]
 
+Fields = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # of a `Prediction`, in their order
 MOST_PAIRS = 64  # classes up to which a program multiplies by the matrix of pairs
 _ON_DEVICE: WeakKeyDictionary[PosteriorCalibration, dict[torch.device, Numbers]] = WeakKeyDictionary()
 
 
-def posterior_answer(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> tuple[Tensor, ...] | None:
+def posterior_answer(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> Fields | None:
     """The fields of a `Prediction`, or None for other calibrators."""
     softmax, calibrator = scorer.head.log_odds is SOFTMAX.log_odds, scorer.calibrator
     source = ABSENT if scorer.head.log_none is None else EVIDENCE
@@ -59,17 +60,17 @@ def _numbers(calibrator: PosteriorCalibration, rows: Tensor, distances: Array | 
 
 
 def _sent(calibrator: PosteriorCalibration, device: torch.device) -> Numbers:
-    none = (0.0, 0.0, 0.0) if calibrator.none is None else tuple(map(float, calibrator.none[:3]))
+    v, u, h = (0.0, 0.0, 0.0) if calibrator.none is None else map(float, calibrator.none[:3])
     classes = (calibrator.class_positive, calibrator.class_negative, calibrator.bias / calibrator.reference)
     pairs = None
     if calibrator.pairs is not None:
         pairs = torch.as_tensor(calibrator.pairs, dtype=torch.float32, device=device).contiguous()
     return Numbers(
-        float(calibrator.weights_positive[0]),
-        float(calibrator.weights_negative[0]),
+        float(calibrator.positive_weights[0]),
+        float(calibrator.negative_weights[0]),
         float(calibrator.scale),
         float(calibrator.smoothing),
-        none,
+        (v, u, h),
         torch.stack([torch.as_tensor(part, dtype=torch.float32) for part in classes]).to(device),
         pairs,
     )

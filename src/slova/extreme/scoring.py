@@ -13,7 +13,7 @@ from slova._outcomes import outcome_of_top
 from slova._validation import NONE_INDEX, check_logits, check_share
 from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
-from slova.extreme.posterior import affine_of, posterior_answer, softmax_top
+from slova.extreme.posterior import Fields, affine_of, posterior_answer, softmax_top
 from slova.extreme.readout import check, finish
 from slova.heads import SLOVA, SOFTMAX, Top, top_and_none
 from slova.prediction import Prediction
@@ -59,13 +59,11 @@ def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Prediction:
     return Prediction(*(numbers.reshape(logits.shape[:-1]) for numbers in _exponential(scorer, rows, reject)))
 
 
-def answer_on_gpu(
-    scorer: Scorer, logits: Tensor, reject: float | Tensor, distances: Array | None
-) -> tuple[Tensor, ...] | None:
+def answer_on_gpu(scorer: Scorer, logits: Tensor, reject: float | Tensor, distances: Array | None) -> Fields | None:
     """The fields of a `Prediction` of logits that were checked, or None where no kernel gives them: in double
     precision, with gradients, while a program is traced, without Triton, and for heads and calibrators of one's own.
     Nothing here waits for the GPU."""
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if traced or not _runs_on(logits) or (torch.is_grad_enabled() and logits.requires_grad):
         return None
     rows = logits.detach().reshape(-1, logits.shape[-1]).contiguous()
@@ -73,13 +71,13 @@ def answer_on_gpu(
     found = _answers(scorer, rows, least, distances)
     if found is None:
         return None
-    label, *others = (part.reshape(logits.shape[:-1]) for part in found)
+    label, confidence, none, ambiguous, top = (part.reshape(logits.shape[:-1]) for part in found)
     if not isinstance(reject, int | float):  # one per row
-        label = torch.where(others[0] >= torch.as_tensor(reject, device=logits.device), others[-1], NONE_INDEX)
-    return label, *others
+        label = torch.where(confidence >= torch.as_tensor(reject, device=logits.device), top, NONE_INDEX)
+    return label, confidence, none, ambiguous, top
 
 
-def _answers(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> tuple[Tensor, ...] | None:
+def _answers(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> Fields | None:
     head, calibrator = scorer.head, scorer.calibrator
     known = head.log_odds in (SLOVA.log_odds, SOFTMAX.log_odds) and head.log_none in (None, SLOVA.log_none)
     if not known or (scorer.none_calibrator is not None and head.top_formula is not SLOVA.top_formula):
@@ -95,14 +93,14 @@ def _answers(scorer: Scorer, rows: Tensor, reject: float, distances: Array | Non
     return None
 
 
-def _exponential(scorer: Scorer, rows: Tensor, reject: float) -> tuple[Tensor, ...]:
+def _exponential(scorer: Scorer, rows: Tensor, reject: float) -> Fields:
     from slova.extreme.kernels import score_rows, tile_for
 
     maps = (numbers_of(scorer.calibrator, rows.device), numbers_of(scorer.none_calibrator, rows.device))
     return score_rows(rows, maps, affine_of(scorer), float(reject), tile_for(scorer.classes))
 
 
-def _from_top(scorer: Scorer, rows: Tensor, reject: float) -> tuple[Tensor, ...] | None:
+def _from_top(scorer: Scorer, rows: Tensor, reject: float) -> Fields | None:
     """A kernel reads the top class, and the calibrator, whatever it is, gets that alone."""
     from slova.extreme.kernels import top_and_rest
 
@@ -115,8 +113,8 @@ def _from_top(scorer: Scorer, rows: Tensor, reject: float) -> tuple[Tensor, ...]
         top = Top(label, *top_and_none(highest, rest, TORCH))
     else:
         return None
-    label, confidence, *others = outcome_of_top(scorer, logits, TORCH, top)
-    return torch.where(confidence >= reject, label, NONE_INDEX), confidence, *others, label
+    label, confidence, none, ambiguous = outcome_of_top(scorer, logits, TORCH, top)
+    return torch.where(confidence >= reject, label, NONE_INDEX), confidence, none, ambiguous, label
 
 
 def numbers_of(map: Calibrator | None, device: torch.device) -> Tensor:

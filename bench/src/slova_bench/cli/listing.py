@@ -33,7 +33,7 @@ def listing(plugins: tuple[Path, ...]) -> None:
 def declared(package: str) -> list[str]:
     """The names of what the files of a package define, such as `METHOD = replace(..., name="ova")`. They are read from
     the source, because importing the files imports torch."""
-    return [name.value for path in _files(package) for value in _constants(path).values() for name in _names(value)]
+    return [name for path in _files(package) for value in _constants(path).values() for name in _names(value)]
 
 
 def _files(package: str) -> list[Path]:
@@ -48,16 +48,16 @@ def _methods(plugins: tuple[Path, ...]) -> list[str]:
     return list(methods(plugins))
 
 
-def _names(value: ast.expr) -> list[ast.Constant]:
+def _names(value: ast.expr) -> list[str]:
     words = value.keywords if isinstance(value, ast.Call) else []
-    return [word.value for word in words if word.arg == "name" and isinstance(word.value, ast.Constant)]
+    return [str(word.value.value) for word in words if word.arg == "name" and isinstance(word.value, ast.Constant)]
 
 
 def _literal(file: str, constant: str) -> list[str]:
     """The strings of a tuple, or the keys of a dict."""
     value = _constants(SOURCE / file)[constant]
     words = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-    return [word.value for word in words if isinstance(word, ast.Constant)]
+    return [str(word.value) for word in words if isinstance(word, ast.Constant)]
 
 
 def _constants(path: Path) -> dict[str, ast.expr]:
