@@ -1,6 +1,8 @@
 """Fixtures of both distributions."""
 
 import shutil
+import warnings
+from contextlib import contextmanager
 
 import pytest
 
@@ -17,3 +19,22 @@ def browser():
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def without_waiting():
+    """A context in which every operation that waits for the GPU is an error."""
+    import torch
+
+    @contextmanager
+    def context():
+        torch.cuda.synchronize()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one says that the mode is a prototype
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            yield
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    return context

@@ -159,7 +159,7 @@ def test_predict_on_a_gpu_gives_the_answers_of_the_cpu(classes, dtype):
 
 @on_gpu
 @pytest.mark.parametrize("head", [SLOVA, SOFTMAX], ids=lambda head: head.name)
-def test_predict_on_a_gpu_runs_the_kernel_and_never_waits(head, monkeypatch):
+def test_predict_on_a_gpu_runs_the_kernel_and_never_waits(head, monkeypatch, without_waiting):
     logits = torch.randn(1000, 10, device="cuda")
     distances = torch.rand(1000, 2, device="cuda")
     calibrators = [posterior(10), posterior(10, "pairs", none=True), TemperatureScaling(2.0), None]
@@ -167,12 +167,8 @@ def test_predict_on_a_gpu_runs_the_kernel_and_never_waits(head, monkeypatch):
     far = Scorer(classes=10, head=head, calibrator=posterior(10, distances=2))
     wanted = [one.predict(logits) for one in scorers] + [far.predict(logits, distances=distances)]  # compiles, sends
     monkeypatch.setattr(_outcomes, "_outcome", None)
-    torch.cuda.synchronize()
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with without_waiting():
         found = [one.predict(logits) for one in scorers] + [far.predict(logits, distances=distances)]
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     for ours, right in zip(found, wanted, strict=True):
         assert torch.equal(ours.confidence, right.confidence)
 
