@@ -72,7 +72,7 @@ def test_several_inputs_of_a_network_that_takes_any_are_counted(tmp_path):
 
 
 def test_after_a_fit_no_inputs_are_needed(tmp_path):
-    rows = images(300)
+    rows = images(300).sigmoid()
     classifier = Classifier.fit(convolution(), (rows, torch.arange(300) % 4), names=list("abcd"), rescale=True)
     assert [part.shape for part in classifier.example[0]] == [(0, 3, 8, 8)]
     classifier.export(tmp_path / "model.onnx", reject=0.2)

@@ -25,7 +25,7 @@ LAYERS = [
     ["prediction_sets", "thresholds"],
     ["evaluation"],
     ["_detect", "_fitting", "_outcomes", "_scorer_file", "scorer"],
-    ["_classifier_file", "classifier", "ensemble", "extreme", "multilabel", "retrofit", "vision"],
+    ["_classifier_file", "_classifier_fit", "classifier", "ensemble", "extreme", "multilabel", "retrofit", "vision"],
     ["sklearn"],
     ["io"],
     ["export"],

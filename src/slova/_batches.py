@@ -19,6 +19,7 @@ __all__ = [
     "LABELS",
     "Batch",
     "batches",
+    "cast_inputs",
     "count",
     "device_of",
     "evaluation_mode",
@@ -94,8 +95,7 @@ def logits_of(output: Any) -> Tensor:
 
 def run_network(network: nn.Module, batch: Batch, classes: int | None = None) -> Tensor:
     """The logits (n, K) of a batch, or (n, 1) of a network with one output; floats are cast to its precision."""
-    positional, named = (tuple(_cast(part, network) for part in batch[0]), batch[1])
-    named = {name: _cast(part, network) for name, part in named.items()}
+    positional, named = cast_inputs(network, batch)
     _check_keys(network, named)
     logits = logits_of(network(*positional, **named))
     rows = next((len(part) for part in (*positional, *named.values()) if isinstance(part, Tensor) and part.ndim), None)
@@ -108,6 +108,12 @@ def run_network(network: nn.Module, batch: Batch, classes: int | None = None) ->
             "a single row must be a batch as well, such as images[:1] or image[None]"
         )
     return logits
+
+
+def cast_inputs(network: nn.Module, batch: Batch) -> Batch:
+    """The batch with its floats in the precision of the network."""
+    named = {name: _cast(part, network) for name, part in batch[1].items()}
+    return tuple(_cast(part, network) for part in batch[0]), named
 
 
 def with_progress(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:

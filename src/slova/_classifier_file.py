@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from slova import artifact
+from slova._batches import device_of
 from slova._collect import check_network
 from slova._inputs import describe_inputs, described_inputs
 from slova._scorer_file import pack_scorer, unpack_scorer
 
 if TYPE_CHECKING:
     from slova.classifier import Classifier
+    from slova.vision.passes import Passes
 
 __all__ = ["load_classifier", "save_classifier"]
 
@@ -21,8 +23,10 @@ __all__ = ["load_classifier", "save_classifier"]
 def save_classifier(classifier: Classifier, path: str | Path) -> None:
     tensors, meta = pack_scorer(classifier.scorer)
     tensors |= {f"network.{name}": value for name, value in classifier.network.state_dict().items()}
-    example = describe_inputs(classifier.example)
-    meta |= {"names": classifier.names, "reject": classifier.reject, "example": example}
+    meta |= {"names": classifier.names, "reject": classifier.reject, "example": describe_inputs(classifier.example)}
+    if (passes := classifier.passes) is not None:
+        tensors |= {f"passes.{name}": value for name, value in passes.state_dict().items()}
+        meta |= {"passes": {"layers": passes.layers, "views": passes.views}}
     artifact.save(path, "classifier", tensors, meta)
 
 
@@ -31,10 +35,31 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     tensors, meta = artifact.load(path, "classifier", framework="torch")
     weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
     _check_weights(network, weights, path)
-    classifier = kind(network, unpack_scorer(tensors, meta), names=meta["names"], reject=meta["reject"])
+    given = {"names": meta["names"], "reject": meta["reject"], "passes": _passes(network, tensors, meta, path)}
+    classifier = kind(network, unpack_scorer(tensors, meta), **given)
     classifier.example = described_inputs(meta.get("example"), path)
     network.load_state_dict(weights)
     return classifier
+
+
+def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any], path: str | Path) -> Passes | None:
+    """The layers, statistics and views, where the file has some."""
+    described = meta.get("passes")
+    if described is None:
+        return None
+    from slova.vision.features import FeatureStatistics
+    from slova.vision.passes import Passes, check_layers
+
+    try:
+        check_layers(network, described["layers"])
+        parts = [
+            [tensors[f"passes.{kind}{number}"] for kind in ("mean", "whiten")]
+            for number in range(len(described["layers"]))
+        ]
+        statistics = {name: FeatureStatistics(*part) for name, part in zip(described["layers"], parts, strict=True)}
+        return Passes(statistics, views=described["views"]).to(device_of(network))
+    except (KeyError, TypeError, ValueError) as error:
+        raise artifact.ArtifactError(f"{path} does not fit this network: {error}") from error
 
 
 def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,24 +23,23 @@ from slova._batches import (
 )
 from slova._inputs import as_inputs
 from slova._labels import encode, label_column
-from slova._validation import NONE
 
-__all__ = [
-    "Collected",
-    "check_network",
-    "collect",
-    "collect_with_none",
-]
+__all__ = ["Collected", "Read", "check_names", "check_network", "collect"]
 
 
 class Collected(NamedTuple):
-    """Logits (N, K) and labels (N,) on the host, the names of the classes, and the inputs of the network as tensors of
-    no rows."""
+    """Logits (N, K) and labels (N,) on the host, the names of the classes, the inputs of the network as tensors of no
+    rows, and distances (N, D) where these are measured."""
 
     logits: Tensor
     labels: np.ndarray | None
     names: tuple[str, ...] | None
     example: Batch
+    distances: Tensor | None = None
+
+
+Read = Callable[[Batch], tuple[Tensor, Tensor | None]]
+"""From a batch to its logits and distances."""
 
 
 def collect(
@@ -53,9 +53,11 @@ def collect(
     batch_size: int = 256,
     progress: bool | None = None,
     what: str = "fit",
+    read: Read | None = None,
 ) -> Collected:
     """The logits of inputs. With `labelled`, labels are given, or are part of the inputs: the last part of a tuple, or
-    "labels" or "label" of a dict, of whole arrays or of each batch. `like` are the inputs of the fit."""
+    "labels" or "label" of a dict, of whole arrays or of each batch. `like` are the inputs of the fit. `read` runs the
+    network in another way."""
     if labelled and labels is None:
         inputs, labels = _without_labels(inputs)
     whole = labels is not None
@@ -65,32 +67,20 @@ def collect(
     if whole and hasattr(labels, "__len__"):
         _check_rows(source, labels)
     stream = batches(source, batch_size, device_of(network), labelled=labelled and not whole, inputs=count(like))
+    read = partial(_plain, network) if read is None else read
     with evaluation_mode(network):
-        seen = [
-            (run_network(network, batch).float().cpu(), part, _without_rows(batch))
-            for batch, part in with_progress(stream, progress, what)
-        ]
+        seen = [(*read(batch), part, _without_rows(batch)) for batch, part in with_progress(stream, progress, what)]
     if not seen:
-        raise ValueError(f"there are no rows to {what} on")
-    logits = torch.cat([part for part, *_ in seen])
-    if not labelled:
-        return Collected(logits, None, None, seen[0][2])
-    columns = [label_column(labels)] if whole else [label_column(part) for _, part, _ in seen]
-    codes, found = encode(np.concatenate(columns), names)
-    return Collected(logits, codes, found, seen[0][2])
+        raise ValueError(f"there are no rows to {what.partition(':')[0]} on")
+    columns = [label_column(labels)] if whole and labelled else [label_column(part) for *_, part, _ in seen if labelled]
+    codes, found = encode(np.concatenate(columns), names) if labelled else (None, None)
+    logits = torch.cat([part.float().cpu() for part, *_ in seen])
+    distances = [part.cpu() for _, part, *_ in seen if part is not None]
+    return Collected(logits, codes, found, seen[0][3], torch.cat(distances) if distances else None)
 
 
-def collect_with_none(
-    network: nn.Module, inputs: Any, labels: Any, none_inputs: Any, names: Sequence[str] | None, **options: Any
-) -> Collected:
-    """The rows of a fit: labelled inputs, and after them those that belong to no class."""
-    found = collect(network, inputs, labels, labelled=True, names=names, **options)
-    _check_names(found, found.logits.shape[1], names)
-    if none_inputs is None:
-        return found
-    more = collect(network, none_inputs, labelled=False, like=found.example, **options).logits
-    column = np.concatenate([np.asarray(found.labels), np.full(len(more), int(NONE))])
-    return found._replace(logits=torch.cat([found.logits, more]), labels=column)
+def _plain(network: nn.Module, batch: Batch) -> tuple[Tensor, None]:
+    return run_network(network, batch).float().cpu(), None
 
 
 def check_network(network: Any) -> None:
@@ -104,7 +94,7 @@ def check_network(network: Any) -> None:
     raise TypeError(f"network must be a torch.nn.Module, got {type(network).__name__}{remedy}")
 
 
-def _check_names(found: Collected, columns: int, given: Sequence[str] | None) -> None:
+def check_names(found: Collected, columns: int, given: Sequence[str] | None) -> None:
     """Names of the labels are those of all outputs of the network."""
     outputs = 2 if columns == 1 else columns
     if found.names is not None and len(found.names) != outputs:

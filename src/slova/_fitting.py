@@ -12,7 +12,7 @@ import numpy as np
 from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, detect_head
 from slova._outcomes import raw_log_none
-from slova._validation import NONE, Floats, Ints, check_labels, check_rows, check_weight
+from slova._validation import NONE, Flags, Floats, Ints, check_groups, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
 from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
@@ -40,32 +40,58 @@ def fit_scorer(
     none_share: float | None = None,
     rescale: bool = False,
     weight: Array | None = None,
+    versions_of: Array | None = None,
     seed: int = 0,
 ) -> Scorer:
     """See `Scorer.fit`."""
     rows, classes, labels = _checked(values, labels)
     weight = None if weight is None else check_weight(weight, labels)
-    found = detect_head(rows, labels) if head == "auto" else Detected(find_head(head), "as given")
+    groups = None if versions_of is None else _check_versions(versions_of, labels)
+    own = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
+    found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), "as given")
     logits, _ = found.head.check(rows, classes)
-    given = {"distances": None if distances is None else to_numpy(distances), "none_share": none_share}
-    options = {"rescale": rescale, "calibration": calibration, "seed": seed, "like": None, **given}
+    given = {"distances": None if distances is None else to_numpy(distances), "groups": groups, "like": None}
+    options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, **given}
     with warnings_at_caller():
         scorer = _fit(found.head, logits, labels, weight, options)
         prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
+        prediction, readout = prediction[own], Readout(*(part[own] for part in readout))
+        logits, labels, weight = logits[own], labels[own], None if weight is None else weight[own]
         counts = weight if none_share is None else _with_share(labels, weight, none_share)
         after = evaluate(prediction, readout, labels, weight=counts)
         fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
         warn_if_bad(fitted)
     drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
+    return _with_guarantees(fitted, prediction, readout, labels, weight, drawn, seed)
+
+
+def _with_guarantees(
+    scorer: Scorer,
+    prediction: Prediction,
+    readout: Readout,
+    labels: Ints,
+    weight: Floats | None,
+    drawn: Flags,
+    seed: int,
+) -> Scorer:
+    """With what `threshold` and `predict_set` look at, of the rows that are like the inputs to come."""
     if weight is not None:
-        drawn &= weight > 0
+        drawn = drawn & (weight > 0)
         weight = weight[drawn]
     hits, confidence = prediction.top == labels, prediction.confidence.astype(np.float64)
     return replace(
-        fitted,
+        scorer,
         validation=selection_of(confidence[drawn], hits[drawn], weight=weight),
         conformity=Conformity.of(Readout(*(part[drawn] for part in readout)), labels[drawn], seed),
     )
+
+
+def _check_versions(versions_of: Array, labels: Ints) -> Ints:
+    """For each row the index of the validation row that it is a version of."""
+    groups = check_groups(versions_of, labels)
+    if ((groups < 0) | (groups >= len(labels))).any() or (groups[groups] != groups).any():
+        raise ValueError("versions_of must hold indices of rows that are versions of themselves")
+    return groups
 
 
 def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Floats:
@@ -96,8 +122,9 @@ def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, option
     kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
-    given = {name: options[name] for name in ("distances", "none_share", "seed", "like") if options[name] is not None}
-    if unknown := sorted(given.keys() - {"seed", "like"} - set(names)):
+    wanted = ("distances", "none_share", "groups", "seed", "like")
+    given = {name: options[name] for name in wanted if options[name] is not None}
+    if unknown := sorted(given.keys() - {"groups", "seed", "like"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
     if fit is not None:
         takes = getattr(kind, "takes", "log_probs")
@@ -123,6 +150,8 @@ def _cross_fitted(
     """Predictions of the same rows, each by a fit that did not see it; by the fit itself where rows are too few."""
     folds = FOLDS if logits.size <= MANY else 2
     fold = np.random.default_rng(options["seed"]).permutation(len(labels)) % folds
+    if options["groups"] is not None:
+        fold = fold[options["groups"]]
     counts = (labels != NONE) & (True if weight is None else weight > 0)
     enough = all((counts & (fold != number)).sum() >= 2 for number in range(folds))
     if (options["calibration"] is None and not options["rescale"]) or len(labels) < 2 * folds or not enough:
@@ -150,7 +179,8 @@ def _held_out(
     head: Head, rows: Array, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
 ) -> tuple[Scorer, Floats, Floats | None]:
     distances = options["distances"]
-    seen = options | {"distances": None if distances is None else distances[~rows]}
+    parts = {name: options[name] for name in ("distances", "groups")}
+    seen = options | {name: None if part is None else part[~rows] for name, part in parts.items()}
     scorer = _fit(head, logits[~rows], labels[~rows], None if weight is None else weight[~rows], seen)
     return scorer, logits[rows], None if distances is None else distances[rows]
 

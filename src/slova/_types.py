@@ -43,6 +43,7 @@ LogNone = Annotated[Any, "Float", "rows"]
 Confidence = Annotated[Any, "Float", "rows"]
 Hits = Annotated[Any, "Bool", "rows"]
 Weight = Annotated[Any, "Real", "rows"]
+Groups = Annotated[Any, "Integer", "rows"]
 Inside = Annotated[Any, "Float", "inside_rows"]
 Outside = Annotated[Any, "Float", "outside_rows"]
 

@@ -23,6 +23,7 @@ __all__ = [
     "check_bins",
     "check_confidence",
     "check_finite",
+    "check_groups",
     "check_images",
     "check_labels",
     "check_log_none",
@@ -104,6 +105,14 @@ def check_weight(weight: Array, labels: NDArray[Any]) -> Floats:
     if not np.isfinite(column).all() or (column < 0).any() or not 0 < column.sum() < np.inf:
         raise ValueError("weights must be finite, not negative, and not all zero")
     return column
+
+
+def check_groups(groups: Array, labels: NDArray[Any]) -> Ints:
+    """A number for each row (N,)."""
+    column = to_numpy(groups)
+    if column.shape != labels.shape or column.dtype.kind not in "iu":
+        raise ValueError(f"groups must be integers {labels.shape}, one per label, got {column.dtype} {column.shape}")
+    return np.asarray(column, np.int64)
 
 
 def check_share(value: Array, name: str) -> Array:

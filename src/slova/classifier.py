@@ -9,10 +9,10 @@ Dataset or DataLoader may have labels, which are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 from slova._backend import floating
 from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
-from slova._collect import Collected, check_network, collect, collect_with_none
+from slova._collect import Collected, check_network, collect
 from slova._inputs import as_inputs
 from slova._outcomes import answer
 from slova._validation import check_share
-from slova.calibration.module import CalibratorModule
+from slova.calibration.module import CalibratorModules
 from slova.heads import NONE, Head, Readout
 from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
@@ -32,11 +32,11 @@ from slova.scorer import Calibration, Scorer
 if TYPE_CHECKING:
     from slova.evaluation import Evaluation
     from slova.export.parity import Parity
+    from slova.vision.passes import Passes
 
 __all__ = ["Classifier"]
 
 PARTS = ("before", "calibrator", "none_calibrator")
-SYNTHETIC = 0.05  # the prior of NONE where its rows are synthetic
 
 
 class Classifier(nn.Module):
@@ -48,20 +48,27 @@ class Classifier(nn.Module):
     """
 
     def __init__(
-        self, network: nn.Module, scorer: Scorer, *, names: Sequence[str] | None = None, reject: float = 0.0
+        self,
+        network: nn.Module,
+        scorer: Scorer,
+        *,
+        names: Sequence[str] | None = None,
+        reject: float = 0.0,
+        passes: Passes | None = None,
     ) -> None:
         super().__init__()
         check_network(network)
         if names is not None and len(names) != scorer.classes:
             raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
+        if scorer.distances != (0 if passes is None else len(passes.layers)):
+            raise ValueError(f"the scorer takes {scorer.distances} distances: give passes= with as many layers")
         self.network = network
         self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
         self._scorer = scorer
+        self.passes = passes
         self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
-        self.parts = nn.ModuleDict(
-            {part: CalibratorModule(getattr(scorer, part)) for part in PARTS if getattr(scorer, part) is not None}
-        )
+        self.parts = CalibratorModules(scorer, PARTS)
         self.register_load_state_dict_post_hook(_update_scorer)  # type: ignore[no-untyped-call]
 
     @classmethod
@@ -77,35 +84,36 @@ class Classifier(nn.Module):
         head: str | Head = "auto",
         calibration: Calibration = "posterior",
         rescale: bool = False,
+        shift_aware: bool | None = None,
+        normalize: tuple[Any, Any] | None = None,
+        layers: Sequence[str] | str | None = None,
+        degrade: Callable[..., Tensor] | None = None,
+        views: Literal["flip", "turns"] | None = None,
         batch_size: int = 256,
         progress: bool | None = None,
         seed: int = 0,
     ) -> Classifier:
-        """Calibrate a trained network on labelled validation data (never its training data).
+        """Calibrate a trained network on labelled validation data (never its training data); on images in [0, 1] the
+        fit is distance-aware.
 
-        inputs, labels: arrays and their labels, or batches that have labels.
-        none_inputs: more inputs that belong to no class, such as noise: `torch.rand(500, 3, 32, 32)` for images.
-        none_share: the prior probability of NONE; by default .05 with `none_inputs`, and the share of the rows labelled
-            NONE without.
-        names: the class names, in the order of the outputs; by default the labels that are names, sorted.
-        head, calibration, rescale, seed: as in `Scorer.fit`.
-        batch_size: the rows per batch, for whole tensors and Datasets.
-        progress: show a progress bar, or not; by default on a terminal.
+        - inputs, labels: arrays and their labels, or batches that have labels
+        - none_inputs: more inputs that belong to no class; images have synthetic ones without them
+        - none_share: the prior of NONE; by default the share of the rows labelled NONE, and .05 if none is
+        - names: the class names, in the order of the outputs; by default the labels that are names, sorted
+        - head, calibration, rescale, seed: as in `Scorer.fit`
+        - shift_aware, normalize, layers, degrade, views: see `slova.vision.shift_aware`
+        - batch_size, progress: rows per batch of tensors and Datasets; a progress bar, by default on a terminal
         """
-        check_network(network)
-        run: dict[str, Any] = {"batch_size": batch_size, "progress": progress}
-        found = collect_with_none(network, inputs, labels, none_inputs, names, **run)
-        if none_inputs is not None and none_share is None and calibration == "posterior":
-            none_share = SYNTHETIC
-        options: dict[str, Any] = {"head": head, "calibration": calibration, "rescale": rescale, "seed": seed}
-        scorer = Scorer.fit(found.logits, found.labels, none_share=none_share, **options)
-        classifier = cls(network, scorer, names=found.names)
-        classifier.example = found.example
-        return classifier
+        from slova._classifier_fit import ShiftOptions, fit_classifier
+
+        options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share, "seed": seed}
+        shift = ShiftOptions(shift_aware, normalize, layers, degrade, views)
+        run = {"batch_size": batch_size, "progress": progress}
+        return fit_classifier(cls, network, inputs, labels, none_inputs, names, shift, run, options)
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
-        parts: dict[str, Any] = {part: module.on_buffers for part, module in self.parts.items()}
-        return replace(self.scorer, **parts)(logits_of(self.network(*inputs, **named)))
+        logits, distances = self._run((inputs, named), lambda batch: logits_of(self.network(*batch[0], **batch[1])))
+        return Readout(*self.parts.on_buffers(self.scorer)(logits, distances))
 
     def predict(
         self, inputs: Any, *, reject: float | None = None, batch_size: int = 256, progress: bool | None = None
@@ -124,8 +132,8 @@ class Classifier(nn.Module):
     def predict_proba(self, inputs: Any, **options: Any) -> Tensor:
         """The calibrated probabilities (N, K + 1) on the host, NONE last; rows sum to one. Options: batch_size and
         progress, as in `predict`, here and below."""
-        probs: Tensor = self.scorer.predict_proba(self._logits(inputs, **options))
-        return probs
+        found = self._collected(inputs, **options)
+        return torch.as_tensor(self.scorer.predict_proba(found.logits, distances=found.distances))
 
     def predict_set(
         self,
@@ -139,18 +147,18 @@ class Classifier(nn.Module):
     ) -> Tensor:
         """Booleans (N, K + 1), NONE last: the outcomes that each input may have; see `Scorer.predict_set`. The
         guarantee is exact with labelled inputs that no fit has seen, and approximate without."""
-        given = {}
+        given: dict[str, Any] = {}
         if calibration_inputs is not None:
-            more = self._labelled(calibration_inputs, calibration_labels, **options)
-            given = {"calibration_logits": more.logits, "calibration_labels": more.labels}
-        logits = self._logits(inputs, **options)
-        sets: Tensor = self.scorer.predict_set(logits, coverage=coverage, per_class=per_class, **given)
-        return sets
+            more = self._collected(calibration_inputs, calibration_labels, labelled=True, **options)
+            given = {f"calibration_{name}": getattr(more, name) for name in ("logits", "labels", "distances")}
+        found = self._collected(inputs, **options)
+        given |= {"distances": found.distances, "coverage": coverage, "per_class": per_class}
+        return torch.as_tensor(self.scorer.predict_set(found.logits, **given))
 
     def evaluate(self, inputs: Any, labels: Any = None, **options: Any) -> Evaluation:
         """Accuracy, calibration and ranking metrics of labelled inputs, with standard errors."""
-        found = self._labelled(inputs, labels, **options)
-        return self.scorer.evaluate(found.logits, found.labels)
+        found = self._collected(inputs, labels, labelled=True, **options)
+        return self.scorer.evaluate(found.logits, found.labels, distances=found.distances)
 
     def threshold(
         self,
@@ -165,17 +173,18 @@ class Classifier(nn.Module):
         """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`. The guarantee is
         exact with labelled inputs that no fit has seen; without them the cross-fitted confidences of the fit are used,
         and it is approximate."""
-        if inputs is None:
-            return self.scorer.threshold(risk=risk, coverage=coverage, delta=delta)
-        found = self._labelled(inputs, labels, **options)
-        return self.scorer.threshold(found.logits, found.labels, risk=risk, coverage=coverage, delta=delta)
+        given: dict[str, Any] = {}
+        if inputs is not None:
+            found = self._collected(inputs, labels, labelled=True, **options)
+            given = {name: getattr(found, name) for name in ("logits", "labels", "distances")}
+        return self.scorer.threshold(**given, risk=risk, coverage=coverage, delta=delta)
 
     def report(self, inputs: Any, labels: Any = None, path: str | Path = "report.html", **options: Any) -> Path:
         """Write one offline HTML page on labelled inputs: metrics, reliability, risk and coverage."""
         from slova.report.arrays import write_report
 
-        found = self._labelled(inputs, labels, **options)
-        return write_report(self.scorer, found.logits, found.labels, path)
+        found = self._collected(inputs, labels, labelled=True, **options)
+        return write_report(self.scorer, found.logits, found.labels, path, found.distances)
 
     @property
     def reject(self) -> float:
@@ -222,19 +231,19 @@ class Classifier(nn.Module):
         return f"Classifier({', '.join(self.scorer.summary)})"
 
     def _answer(self, batch: Batch, reject: float) -> list[Tensor]:
-        head = self.scorer.head
-        logits, ops = floating(run_network(self.network, batch, head.columns or self.scorer.classes), "logits")
-        if head.to_logits is not None:
-            logits = head.to_logits(logits, ops)
-        return [part.cpu() for part in answer(self.scorer, logits, ops, reject)]
+        found, distances = self._run(batch)
+        logits, ops = floating(found, "logits")
+        if (to_logits := self.scorer.head.to_logits) is not None:
+            logits = to_logits(logits, ops)
+        return [part.cpu() for part in answer(self.scorer, logits, ops, reject, distances)]
 
-    def _logits(self, inputs: Any, **options: Any) -> Tensor:
-        found = collect(self.network, inputs, labelled=False, like=self.example, what="predict", **options)
-        return found.logits
+    def _run(self, batch: Batch, run: Callable[[Batch], Tensor] | None = None) -> tuple[Tensor, Tensor | None]:
+        run = run or partial(run_network, self.network, classes=self.scorer.head.columns or self.scorer.classes)
+        return (run(batch), None) if self.passes is None else self.passes(self.network, batch, run)
 
-    def _labelled(self, inputs: Any, labels: Any, **options: Any) -> Collected:
-        given: dict[str, Any] = {"names": self.names, "like": self.example, "what": "evaluate"}
-        found = collect(self.network, inputs, labels, labelled=True, **given, **options)
+    def _collected(self, inputs: Any, labels: Any = None, *, labelled: bool = False, **options: Any) -> Collected:
+        given: dict[str, Any] = {"names": self.names, "like": self.example, "read": self._run, "labelled": labelled}
+        found = collect(self.network, inputs, labels, what="evaluate" if labelled else "predict", **given, **options)
         if found.names is not None and self.names is None:
             raise ValueError("the classifier has no names: labels must be integers, got text")
         return found
@@ -248,5 +257,4 @@ class Classifier(nn.Module):
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:
     """After a state dict was loaded: the scorer of the numbers that the calibrators have now."""
-    parts: dict[str, Any] = {part: module.value for part, module in classifier.parts.items()}
-    classifier._scorer = replace(classifier.scorer, **parts)
+    classifier._scorer = classifier.parts.current(classifier.scorer)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +68,9 @@ class FitReport:
     """What a fit found: `found` says which kind of logits, `ece` and `nll` are cross-fitted, before and after
     calibration, NONE rows counted as `none_share` says; `error` is the standard error of the ECE after it, and
     `perfect_ece` what a calibrated model would have; `accuracy` is that of the top class before it, and `largest_class`
-    the share of the most frequent label."""
+    the share of the most frequent label. Of a distance-aware fit `layers` are those whose distances it uses,
+    `degraded_rows` and `synthetic_rows` the degraded images and the synthetic NONE images that helped the fit and are
+    in no other number here; `off` says why a fit on images is not distance-aware."""
 
     rows: int
     none_rows: int
@@ -80,12 +83,28 @@ class FitReport:
     perfect_ece: float
     accuracy: float
     largest_class: float
+    degraded_rows: int = 0
+    synthetic_rows: int = 0
+    layers: Sequence[str] = ()
+    off: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layers", tuple(self.layers))
+
+    @property
+    def shift(self) -> str:
+        """Whether distances are used, in a few words; empty for fits that do not ask."""
+        return "distance-aware" if self.layers else f"not distance-aware ({self.off})" if self.off else ""
 
     def __str__(self) -> str:
         ece = f"ECE {self.ece_before:.3f} -> {self.ece_after:.3f} ± {self.error:.3f}"
-        return f"{self.rows:,} rows, {self.found}: {ece}, NLL {self.nll_before:.3f} -> {self.nll_after:.3f}"
+        fit = f"{self.rows:,} rows, {self.found}: {ece}, NLL {self.nll_before:.3f} -> {self.nll_after:.3f}"
+        if not self.layers:
+            return f"{fit}; {self.shift}" if self.off else fit
+        more = f"{self.degraded_rows:,} degraded and {self.synthetic_rows:,} synthetic NONE rows"
+        return f"{fit}; distances in {', '.join(self.layers)}, with {more}"
 
-    def to_dict(self) -> dict[str, float | int | str]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from slova._backend import Backend
 from slova._detect import check_kind
 from slova._outcomes import answer, none_source, readout
-from slova._types import DistanceRows, Distances, Labels, LogitRows, Logits, OutcomeFlags, Outcomes, Weight
+from slova._types import DistanceRows, Distances, Groups, Labels, LogitRows, Logits, OutcomeFlags, Outcomes, Weight
 from slova._validation import check_share
 from slova.calibration import AffineCalibration, Calibrator
 from slova.heads import SLOVA, Head, Readout
@@ -70,6 +70,7 @@ class Scorer:
         none_share: float | None = None,
         rescale: bool = False,
         weight: Weight | None = None,
+        versions_of: Groups | None = None,
         seed: int = 0,
     ) -> Scorer:
         """Fit on validation logits (N, K) and labels (N,), NONE allowed; never on training data.
@@ -83,6 +84,9 @@ class Scorer:
             rows are not counted as draws from the inputs to come, and `threshold` and `predict_set` look at the others.
         rescale: fit an affine calibrator of the logits first.
         weight: how often each row counts.
+        versions_of: for each row the index of the validation row that it is a version of, its own if it is one. Other
+            versions, such as degraded ones, help the fit: the report, `threshold` and `predict_set` leave them out, and
+            all versions of a row are in one fold.
         seed: of the folds of cross-fitting.
 
         With thousands of classes `slova.extreme.fit` uses only the top class of each row.
@@ -90,7 +94,7 @@ class Scorer:
         from slova._fitting import fit_scorer
 
         options: dict[str, Any] = {"distances": distances, "none_share": none_share, "weight": weight}
-        options |= {"rescale": rescale, "seed": seed}
+        options |= {"rescale": rescale, "versions_of": versions_of, "seed": seed}
         return fit_scorer(logits, labels, head=head, calibration=calibration, **options)
 
     @property
@@ -98,6 +102,11 @@ class Scorer:
         """Where P(none) comes from: it was calibrated on NONE rows; a one-vs-all model splits what is left of the
         confidence like its raw evidence; or there is no evidence of NONE, and P(none) is 0."""
         return none_source(self)
+
+    @property
+    def distances(self) -> int:
+        """How many distances the calibrator takes beside the logits."""
+        return len(getattr(self.calibrator, "yes", (0,))) - 1
 
     def predict(self, logits: Logits, *, distances: Distances | None = None, reject: float = 0.0) -> Prediction:
         """The answer per row; the label is NONE where the confidence is below `reject`, or NaN. Values that are seen to
@@ -116,21 +125,23 @@ class Scorer:
         *,
         coverage: float = 0.95,
         per_class: bool = False,
+        distances: Distances | None = None,
         calibration_logits: LogitRows | None = None,
         calibration_labels: Labels | None = None,
+        calibration_distances: DistanceRows | None = None,
     ) -> OutcomeFlags:
         """Booleans (..., K + 1), NONE last: the outcomes that each row may have. The true one is among them with
         probability `coverage`, see `slova.prediction_sets`. The guarantee is exact with rows that no fit has seen,
         given as calibration_logits and calibration_labels; without them the cross-fitted probabilities of the fit are
         used, and it is approximate."""
         if calibration_logits is not None:
-            probs = self.predict_proba(calibration_logits)
+            probs = self.predict_proba(calibration_logits, distances=calibration_distances)
             sets = PredictionSets.fit(probs, calibration_labels, coverage=coverage, per_class=per_class)
         elif self.conformity is not None:
             sets = PredictionSets.from_scores(*self.conformity.columns, self.classes + 1, coverage, per_class)
         else:
             raise ValueError("this scorer was not fitted on a validation set: give calibration_logits and their labels")
-        return sets(self.predict_proba(logits))
+        return sets(self.predict_proba(logits, distances=distances))
 
     def __call__(self, logits: Logits, distances: Distances | None = None) -> Readout:
         """The logs of `predict_proba`: of the classes (..., K), and of NONE (...)."""
@@ -157,22 +168,25 @@ class Scorer:
         risk: float | None = None,
         coverage: float | None = None,
         delta: float | None = 0.05,
+        distances: DistanceRows | None = None,
     ) -> float:
         """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`. The guarantee is
         exact for rows that no fit has seen, given as logits and labels; without them the cross-fitted confidences of
         the fit are used, and it is approximate."""
         from slova.evaluation import selection_of
 
-        validation = self.validation if logits is None else selection_of(self.predict(logits), labels)
+        validation = self.validation
+        if logits is not None:
+            validation = selection_of(self.predict(logits, distances=distances), labels)
         if validation is None:
             raise ValueError("this scorer was not fitted on a validation set, so it knows no threshold: give rows")
         return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
 
-    def evaluate(self, logits: LogitRows, labels: Labels) -> Evaluation:
+    def evaluate(self, logits: LogitRows, labels: Labels, *, distances: DistanceRows | None = None) -> Evaluation:
         """Accuracy, calibration and ranking metrics of labelled rows, with standard errors."""
         from slova.evaluation import evaluate
 
-        return evaluate(self.predict(logits), self(logits), labels)
+        return evaluate(self.predict(logits, distances=distances), self(logits, distances), labels)
 
     def save(self, path: str | Path) -> None:
         from slova._scorer_file import save_scorer
@@ -201,7 +215,15 @@ class Scorer:
         found = [] if self.report is None else [f"ECE {self.report.ece_before:.3f} -> {self.report.ece_after:.3f}"]
         rows = "" if self.report is None else f" on {self.report.rows:,} rows"
         calibration = f"{_name(self.calibrator)}{rows}"
-        return [f"{self.classes} classes", self.head.kind, calibration, *found, f"NONE {self.none}"]
+        shift = "" if self.report is None else self.report.shift
+        return [
+            f"{self.classes} classes",
+            self.head.kind,
+            calibration,
+            *found,
+            f"NONE {self.none}",
+            *filter(None, [shift]),
+        ]
 
     def _checked(self, values: Logits) -> tuple[Logits, Backend]:
         check_kind(self.head, values)

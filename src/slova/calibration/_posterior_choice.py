@@ -155,7 +155,12 @@ def _best(rows: Rows, plain: Terms, smooth: Terms, models: Mapping[str, Model], 
 
 def folds(rows: Rows, seed: int) -> Iterator[Vector]:
     """How often each row counts in each of the folds: every fifth unit of weight, classes and like rows side by side.
-    A row that counts twice is in the folds of two equal rows."""
+    A row that counts twice is in the folds of two equal rows. Rows of one group are in one fold."""
+    if rows.groups is not None:
+        known, group = np.unique(rows.groups, return_inverse=True)
+        number = np.random.default_rng(seed).permutation(len(known))[group] % FOLDS
+        yield from (np.where(number == fold, rows.weight, 0.0) for fold in range(FOLDS))
+        return
     order = np.lexsort((_key(rows, seed), rows.labels))
     unit = min(1.0, float(rows.weight.mean()))
     ends = np.append(0.0, np.cumsum(rows.weight[order])) / unit

@@ -37,13 +37,14 @@ class Rows(NamedTuple):
     weight: Vector
     factors: Vector
     floor: Vector  # a and b are at least this
+    groups: Labels | None = None  # rows of one group are in one fold
 
     @property
     def total(self) -> float:
         return float(self.weight.sum())
 
     def at(self, which: NDArray[np.bool_] | Labels) -> Rows:
-        return Rows(*(part[which] for part in self))  # type: ignore[arg-type]
+        return Rows(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
 
 
 class Model(NamedTuple):

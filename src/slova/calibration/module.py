@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from slova.calibration.calibrator import Calibrator
 
-__all__ = ["CalibratorModule"]
+__all__ = ["CalibratorModule", "CalibratorModules"]
 
 
 class CalibratorModule(nn.Module):
@@ -50,6 +50,22 @@ class CalibratorModule(nn.Module):
         arrays = {name: getattr(self, name).cpu().numpy().copy() for name in self._names}
         numbers = {name: array if array.ndim else array.item() for name, array in arrays.items()}
         return dataclasses.replace(self.calibrator, **numbers)  # type: ignore[type-var]
+
+
+class CalibratorModules(nn.ModuleDict):
+    """The calibrators among these fields of a value, such as a scorer, by name."""
+
+    def __init__(self, owner: Any, names: Sequence[str]) -> None:
+        given = {name: getattr(owner, name) for name in names}
+        super().__init__({name: CalibratorModule(part) for name, part in given.items() if part is not None})
+
+    def on_buffers(self, owner: Any) -> Any:
+        """The value with calibrators whose numbers are the buffers."""
+        return dataclasses.replace(owner, **{name: part.on_buffers for name, part in self.items()})
+
+    def current(self, owner: Any) -> Any:
+        """The value with calibrators of the numbers that the buffers hold now."""
+        return dataclasses.replace(owner, **{name: part.value for name, part in self.items()})
 
 
 def _with_numbers(calibrator: Calibrator, numbers: dict[str, Tensor]) -> Any:

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from slova._backend import NUMPY, Array, Backend, floating, to_numpy
-from slova._types import DistanceRows, Distances, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
-from slova._validation import check_rows, check_weight
+from slova._types import DistanceRows, Distances, Groups, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
+from slova._validation import check_groups, check_rows, check_weight
 from slova.calibration._newton import bounded_logistic
 from slova.calibration._posterior_choice import choose, refit
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
@@ -102,7 +102,8 @@ class PosteriorCalibration:
         if log_odds.shape[-1] != self.classes:
             raise ValueError(f"log_odds must have {self.classes} classes, got shape {tuple(log_odds.shape)}")
         if (distances is None) != (wanted == 0):
-            raise ValueError(f"the fit had {wanted} distances, got {'none' if distances is None else 'some'}")
+            given = "none: logits do not suffice" if distances is None else "some"
+            raise ValueError(f"the fit had {wanted} distances, got {given}")
         if distances is None:
             return None
         distances = ops.like(distances, log_odds)
@@ -149,6 +150,7 @@ class PosteriorCalibration:
         distances: DistanceRows | None = None,
         weight: Weight | None = None,
         none_share: float | None = None,
+        groups: Groups | None = None,
         order: Literal["auto", "keep"] = "auto",
         like: PosteriorCalibration | None = None,
         seed: int = 0,
@@ -159,11 +161,12 @@ class PosteriorCalibration:
         - weight: how often each row counts
         - none_share: the prior of NONE, the share of the NONE rows of the fit by default; .05 is a good value where
           these are synthetic
+        - groups: (N,), a number for each row; those of one group, such as versions of one image, are held out together
         - order: "keep" takes a temperature or the shared numbers only, which keep the order of the classes
         - like: an earlier fit, whose part of the model is taken without a new choice
         - seed: of the folds of the choice
         """
-        rows = _rows(log_odds, labels, distances, weight)
+        rows = _rows(log_odds, labels, distances, weight, groups)
         known = rows.labels != NONE
         if order not in ("auto", "keep"):
             raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
@@ -203,7 +206,7 @@ def _check_numbers(value: PosteriorCalibration) -> None:
         raise ValueError(f"max_distances must hold {distances[0] - 1} numbers, one per distance")
 
 
-def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array | None) -> Rows:
+def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array | None, groups: Array | None) -> Rows:
     """Checked, in float64, without the rows that count nothing."""
     log_odds, labels = check_rows(log_odds, labels, "log_odds")
     counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
@@ -216,7 +219,8 @@ def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array
         if not (np.isfinite(distances).all() and (distances >= 0).all()):
             raise ValueError("distances must be finite and not negative")
         factors = np.column_stack([factors, -distances])
-    rows = Rows(log_odds, labels, counts, factors, _floor(log_odds, NUMPY))
+    same = None if groups is None else check_groups(groups, labels)
+    rows = Rows(log_odds, labels, counts, factors, _floor(log_odds, NUMPY), same)
     return rows.at(counts > 0)
 
 

@@ -48,7 +48,11 @@ def _inputs_of_first_layer(network: nn.Module) -> Batch:
 def _drawn(like: Tensor, generator: torch.Generator) -> Tensor:
     shape = (ROWS, *like.shape[1:])
     if like.is_floating_point():
-        return torch.randn(shape, generator=generator).to(like.dtype)
+        drawn = torch.randn(shape, generator=generator)
+        if like.ndim == 4:  # images, from plain greys to noise, so that some are near to those of the fit
+            strength = torch.linspace(0, 1, ROWS).view(-1, 1, 1, 1)
+            drawn = strength * drawn + torch.rand(ROWS, 1, 1, 1, generator=generator)
+        return drawn.to(like.dtype)
     return torch.randint(0, 2, shape, generator=generator).to(like.dtype)
 
 

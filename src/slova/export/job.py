@@ -18,8 +18,8 @@ __all__ = ["NO_ROWS", "Exported", "Job", "Rows", "check_and_write"]
 
 NO_ROWS = "there are no inputs to compare the exported classifier on"
 
-Rows = tuple[dict[str, Array], Array]
-"""Inputs by name, and their logits (N, K)."""
+Rows = tuple[dict[str, Array], Array, Array | None]
+"""Inputs by name, their logits (N, K), and their distances (N, D) where the scorer takes some."""
 
 
 class Exported(NamedTuple):
@@ -37,6 +37,7 @@ class Job:
     scorer: Scorer
     names: Sequence[str] | None
     reject: float
+    passes: Any = None  # of a classifier's network
 
     def __post_init__(self) -> None:
         check_suffix(self.path)
@@ -63,11 +64,13 @@ class Job:
 def check_and_write(exported: Exported, stream: Iterable[Rows], job: Job, bounds: Bounds) -> Parity:
     """Compare on all rows, batch by batch, and on a single row; then write the file atomically."""
     parity = Parity.empty(bounds.tolerance)
-    for inputs, logits in stream:
+    for inputs, logits, distances in stream:
         if not parity.rows:
             one = exported.answer({name: value[:1] for name, value in inputs.items()})
-            compare(one, job.scorer, logits[:1], job.reject, bounds)
-        found = compare(exported.answer(inputs), job.scorer, logits, job.reject, bounds, first=parity.rows)
+            first = None if distances is None else distances[:1]
+            compare(one, job.scorer, logits[:1], job.reject, bounds, distances=first)
+        found = exported.answer(inputs)
+        found = compare(found, job.scorer, logits, job.reject, bounds, first=parity.rows, distances=distances)
         parity = parity.joined(found)
     if not parity.rows:
         raise ExportError(NO_ROWS)

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova._batches import Batch, logits_of
+from slova._batches import Batch
 from slova.classifier import Classifier
 from slova.export.example_inputs import given_rows, random_rows
 from slova.export.file_metadata import ExportError
 from slova.export.job import NO_ROWS, Exported, Job, Rows, check_and_write
 from slova.export.parity import Bounds, Parity
-from slova.export.torch_program import Answers, archived, input_names, traced
+from slova.export.torch_program import Answers, archived, input_names, run_batch, traced
 
 __all__ = ["export_classifier", "exported_network"]
 
@@ -31,7 +31,8 @@ def export_classifier(
     device = next(network.parameters(), torch.empty(0)).device
     drawn = inputs is None
     stream = iter([random_rows(network, like, device)]) if drawn else given_rows(inputs, network, like, device)
-    job = Job(Path(path), classifier.scorer, classifier.names, classifier.reject if reject is None else reject)
+    threshold = classifier.reject if reject is None else reject
+    job = Job(Path(path), classifier.scorer, classifier.names, threshold, classifier.passes)
     return export_network(network, stream, job, tolerance)
 
 
@@ -41,15 +42,16 @@ def export_network(network: nn.Module, stream: Iterator[Batch], job: Job, tolera
     if first is None:
         raise ExportError(NO_ROWS)
     bounds = Bounds.of(half=_is_half(network, first), tolerance=tolerance)
-    job.scorer.predict(_logits(network, first)[:1])  # raises early if the shapes do not match
+    logits, distances = _run(network, job, first)
+    job.scorer.predict(logits, distances=distances)  # raises early if the shapes do not match
     names = input_names(network, first)
     exported = exported_network(network, first, names, job)
-    return check_and_write(exported, _rows(network, itertools.chain([first], stream), names), job, bounds)
+    return check_and_write(exported, _rows(network, itertools.chain([first], stream), names, job), job, bounds)
 
 
 def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Job) -> Exported:
     inputs = (*batch[0], *batch[1].values())
-    program = traced(Answers(network, job.scorer, job.reject, list(batch[1])), inputs)
+    program = traced(Answers(network, job.scorer, job.reject, list(batch[1]), job.passes), inputs)
     if job.path.suffix == ".pt2":
         return archived(program, names, job.metadata(None))
     try:
@@ -60,8 +62,8 @@ def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Jo
     return graphed(program, names, job.metadata(OPSET))
 
 
-def _rows(network: nn.Module, stream: Iterable[Batch], names: list[str]) -> Iterator[Rows]:
-    """Each batch with its logits. All batches must have rows of the same shape, as the file expects them."""
+def _rows(network: nn.Module, stream: Iterable[Batch], names: list[str], job: Job) -> Iterator[Rows]:
+    """Each batch with its logits and distances. All batches must have rows of one shape, as the file expects them."""
     first_shapes: dict[str, Any] = {}
     for batch in stream:
         inputs = dict(zip(names, batch[0], strict=False)) | batch[1]
@@ -69,12 +71,13 @@ def _rows(network: nn.Module, stream: Iterable[Batch], names: list[str]) -> Iter
         first_shapes = first_shapes or shapes
         if shapes != first_shapes:
             raise ExportError(f"an exported classifier takes rows of one shape, got {first_shapes} and then {shapes}")
-        yield inputs, _logits(network, batch)
+        yield inputs, *_run(network, job, batch)
 
 
 @torch.no_grad()
-def _logits(network: nn.Module, batch: Batch) -> Tensor:
-    return logits_of(network(*batch[0], **batch[1])).cpu()
+def _run(network: nn.Module, job: Job, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    logits, distances = run_batch(network, job.passes, batch)
+    return logits.cpu(), None if distances is None else distances.cpu()
 
 
 def _is_half(network: nn.Module, batch: Batch) -> bool:

@@ -78,11 +78,18 @@ class Parity(NamedTuple):
 
 
 def compare(
-    found: tuple[Array, ...], scorer: Scorer, logits: Array, reject: float, bounds: Bounds, *, first: int = 0
+    found: tuple[Array, ...],
+    scorer: Scorer,
+    logits: Array,
+    reject: float,
+    bounds: Bounds,
+    *,
+    first: int = 0,
+    distances: Array | None = None,
 ) -> Parity:
-    """Compare exported outputs with those of the scorer for the same logits (N, K); an error if they disagree, whose
-    message counts rows from `first`."""
-    expected = [_answers(scorer, logits, reject, bounds, sign) for sign in (0, 1, -1)]
+    """Compare exported outputs with those of the scorer for the same logits (N, K) and distances (N, D); an error if
+    they disagree, whose message counts rows from `first`."""
+    expected = [_answers(scorer, logits, reject, bounds, sign, distances) for sign in (0, 1, -1)]
     close, largest, at_edge = np.ones(len(logits), bool), {}, 0.0
     for name, output, *answers in zip(OUTPUTS, found, *expected, strict=True):
         agreement = _agreement(name, to_numpy(output), answers, bounds.tolerance)
@@ -95,7 +102,9 @@ def compare(
     return Parity(len(logits), int((~close).sum()), **largest, tolerance=bounds.tolerance, at_edge=at_edge)
 
 
-def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign: int) -> tuple[Floats, ...]:
+def _answers(
+    scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign: int, distances: Array | None
+) -> tuple[Floats, ...]:
     """The outputs of the scorer for perturbed logits and perturbed values before calibration."""
     logits, ops = scorer.head.check(logits, scorer.classes)
     if sign:
@@ -104,7 +113,8 @@ def _answers(scorer: Scorer, logits: Array, reject: float, bounds: Bounds, sign:
         logits = _perturbed_probs(logits, step, softmax=bounds.softmax) if bounds.probability else logits
         calibrator: Any = None if scorer.calibrator is None else _Perturbed(scorer.calibrator, share)
         scorer, logits = replace(scorer, calibrator=calibrator), _perturbed(logits, share, 1.0)
-    answers = (*scorer.answer(logits, ops, reject), scorer.readout(logits, ops, None).log_probs)
+        distances = None if distances is None else distances * (1 - share)
+    answers = (*scorer.answer(logits, ops, reject, distances), scorer.readout(logits, ops, distances).log_probs)
     return tuple(to_numpy(answer).astype(np.float64) for answer in answers)
 
 
@@ -117,10 +127,10 @@ class _Perturbed:
         self.elementwise, self.order_preserving = calibrator.elementwise, calibrator.order_preserving
         self.takes, self.none = getattr(calibrator, "takes", "log_probs"), getattr(calibrator, "none", None)
 
-    def __call__(self, values: Array) -> Array:
+    def __call__(self, values: Array, *distances: Array) -> Array:
         perturbed = _perturbed(values, self.share, 0.0 if self.order_preserving else 1.0)
         if self.takes == "log_odds":
-            return _perturbed(self.calibrator(perturbed), SCORES * self.share, 1.0)
+            return _perturbed(self.calibrator(perturbed, *distances), SCORES * self.share, 1.0)
         return self.calibrator(floating(perturbed, "log_probs")[1].clip(perturbed, None, 0.0))
 
 

@@ -31,6 +31,8 @@ def export_scorer(
 ) -> Parity:
     """Write the scorer to an .onnx or .pt2 file, compared with it on these logits (N, K), or on random ones. They are
     what its head reads, such as probabilities."""
+    if scorer.distances:
+        raise ExportError("a distance-aware scorer takes distances as well: export the classifier, network included")
     job, bounds = Job(Path(path), scorer, names, reject), Bounds.of(half=False, tolerance=tolerance)
     rows = random_inputs(scorer) if logits is None else np.asarray(to_numpy(logits), np.float32)
     columns = scorer.head.columns or scorer.classes
@@ -42,7 +44,7 @@ def export_scorer(
     if exported is None:
         exported, rows = _traced(job, rows)
     batches = (rows[first : first + BATCH] for first in range(0, len(rows), BATCH))
-    return check_and_write(exported, (({"logits": batch}, batch) for batch in batches), job, bounds)
+    return check_and_write(exported, (({"logits": batch}, batch, None) for batch in batches), job, bounds)
 
 
 def _graph(job: Job) -> Exported | None:

@@ -43,7 +43,7 @@ def export_sklearn(model: SlovaClassifier, path: str | Path, X: Any, *, toleranc
     softmax = model.models_.response.head == "softmax"
     bounds = Bounds.of(half=False, tolerance=tolerance)._replace(probability=rounding, softmax=softmax)
     batches = [slice(first, first + BATCH) for first in range(0, len(table), BATCH)]
-    stream = (({"X": table[rows]}, logits[rows]) for rows in batches)
+    stream = (({"X": table[rows]}, logits[rows], None) for rows in batches)
     return check_and_write(_exported(model.models_, table[:BATCH], job), stream, job, bounds)
 
 

@@ -19,23 +19,41 @@ from slova._batches import Batch, logits_of
 from slova.export.file_metadata import PROGRAM, ExportError, Metadata, sentence
 from slova.export.job import Exported
 from slova.scorer import Scorer
+from slova.vision.passes import Passes
 
-__all__ = ["Answers", "archived", "input_names", "quiet", "shapes", "traced"]
+__all__ = ["Answers", "archived", "input_names", "quiet", "run_batch", "shapes", "traced"]
 
 
 class Answers(nn.Module):
     """The five outputs of an exported classifier: those of `Scorer.predict`, and the log-probabilities of all classes.
     `names` are the keyword arguments of the network, which are the last inputs."""
 
-    def __init__(self, network: nn.Module, scorer: Scorer, reject: float, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        scorer: Scorer,
+        reject: float,
+        names: Sequence[str] = (),
+        passes: Passes | None = None,
+    ) -> None:
         super().__init__()
-        self.network, self.scorer, self.reject, self.names = network, scorer, reject, tuple(names)
+        self.network, self.scorer, self.reject, self.names, self.passes = network, scorer, reject, tuple(names), passes
 
     def forward(self, *inputs: Any) -> tuple[Tensor, ...]:
         first = len(inputs) - len(self.names)
-        logits = logits_of(self.network(*inputs[:first], **dict(zip(self.names, inputs[first:], strict=True))))
-        label, *probs = self.scorer.predict(logits, reject=self.reject)
-        return (label, *(prob.float() for prob in probs), self.scorer(logits).log_probs.float())
+        batch = inputs[:first], dict(zip(self.names, inputs[first:], strict=True))
+        logits, distances = run_batch(self.network, self.passes, batch)
+        label, *probs = self.scorer.predict(logits, reject=self.reject, distances=distances)
+        return (label, *(prob.float() for prob in probs), self.scorer(logits, distances).log_probs.float())
+
+
+def run_batch(network: nn.Module, passes: Passes | None, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Logits and distances, by the plain call of the network."""
+
+    def run(each: Batch) -> Tensor:
+        return logits_of(network(*each[0], **each[1]))
+
+    return (run(batch), None) if passes is None else passes(network, batch, run)
 
 
 def traced(answers: Answers, inputs: tuple[Any, ...]) -> ExportedProgram:

@@ -8,7 +8,9 @@ from typing import Any
 
 from slova._backend import Array, to_numpy
 from slova.artifact import atomic_path
+from slova.heads import Readout
 from slova.io import Block
+from slova.prediction import Prediction
 from slova.scorer import Scorer
 
 __all__ = ["write_report"]
@@ -24,7 +26,23 @@ class _Arrays:
         yield self.block
 
 
-def write_report(scorer: Scorer, logits: Array, labels: Array, path: str | Path) -> Path:
+class _AtDistances:
+    """A scorer of the one block, whose rows have these distances."""
+
+    def __init__(self, scorer: Scorer, distances: Array) -> None:
+        self.scorer, self.distances = scorer, distances
+        self.head, self.classes = scorer.head, scorer.classes
+
+    def predict(self, logits: Array) -> Prediction:
+        return self.scorer.predict(logits, distances=self.distances)
+
+    def __call__(self, logits: Array) -> Readout:
+        return self.scorer(logits, self.distances)
+
+
+def write_report(
+    scorer: Scorer, logits: Array, labels: Array, path: str | Path, distances: Array | None = None
+) -> Path:
     """Write the page of a scorer on labelled logits, before and after calibration, and return its path."""
     try:
         from slova.report import measure, model_page, render
@@ -32,7 +50,8 @@ def write_report(scorer: Scorer, logits: Array, labels: Array, path: str | Path)
         raise ImportError(f'a report needs {error.name}: pip install "slova[report]"') from error
     path = Path(path)
     table: Any = _Arrays(logits, labels, path)
-    models = {"Before calibration": Scorer(classes=scorer.classes, head=scorer.head), "Calibrated": scorer}
+    calibrated: Any = scorer if distances is None else _AtDistances(scorer, to_numpy(distances))
+    models = {"Before calibration": Scorer(classes=scorer.classes, head=scorer.head), "Calibrated": calibrated}
     found = [measure(name, one, table, {}) for name, one in models.items()]
     html = render(model_page(path.stem, f"{len(table.block.labels):,} rows: {', '.join(scorer.summary)}.", found))
     with atomic_path(path) as temporary:

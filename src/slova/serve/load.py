@@ -62,6 +62,8 @@ def _scorer(path: Path) -> Model:
         saved = load_saved(path)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+    if saved.scorer.distances:
+        raise ModelError(f"{path} is distance-aware and takes more than logits: export the classifier to .onnx")
     return scorer_model(saved.scorer, reject=saved.reject, names=saved.names)
 
 

@@ -28,6 +28,7 @@ from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import SmallValidationWarning
 from slova.vision.degradations import degrade
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
+from slova.vision.passes import check_layers
 
 __all__ = ["DistanceAware", "FlipAveraged"]
 
@@ -188,10 +189,7 @@ def _evaluate(
 
 def _check_layers(network: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
     chosen = (layers,) if isinstance(layers, str) else tuple(layers or ())
-    names = [name for name, _ in network.named_modules(remove_duplicate=False)]
-    for layer in chosen:
-        if layer not in names:
-            raise ValueError(f"the network has no layer {layer!r}; its layers are {', '.join(filter(None, names))}")
+    check_layers(network, chosen)
     return chosen
 
 

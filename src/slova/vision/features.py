@@ -13,12 +13,13 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from slova._backend import Array
 from slova._batches import evaluation_mode
 
-__all__ = ["FeatureStatistics", "last_layer_per_resolution", "record_activations"]
+__all__ = ["FeatureStatistics", "find_layers", "last_layer_per_resolution", "record_activations"]
 
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly vary
 POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
@@ -42,6 +43,38 @@ class FeatureStatistics(NamedTuple):
     def square(self, channels: Array) -> Array:
         """The squared Mahalanobis distance (N,) of channels (N, C), divided by C."""
         return (((channels - self.mean) @ self.whiten) ** 2).mean(-1)
+
+
+def find_layers(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
+    """The layers in which distances are measured: the blocks of a transformer at a third, at two thirds and at the end,
+    otherwise the last layer of each resolution. Of a network without either, none.
+
+    The blocks are the outermost modules of one class, side by side, whose outputs are tokens (N, T, C).
+    """
+    blocks = _blocks(network, inputs, named)
+    if blocks:
+        return tuple(dict.fromkeys(blocks[-(-len(blocks) * part // 3) - 1] for part in (1, 2, 3)))
+    try:
+        return last_layer_per_resolution(network, *inputs, **named)
+    except ValueError:
+        return ()
+
+
+def _blocks(network: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[str]:
+    rows = next((len(part) for part in (*inputs, *named.values()) if isinstance(part, Tensor)), None)
+    groups: dict[tuple[Any, ...], list[str]] = {}
+
+    def note(name: str, output: Any) -> None:
+        tokens = _tensor(output)
+        if tokens is not None and tokens.ndim == 3 and len(tokens) == rows and tokens.shape[1] > 1:
+            group = groups.setdefault((name.rpartition(".")[0], type(modules[name])), [])
+            group.extend([] if name in group else [name])
+
+    modules = {name: module for name, module in network.named_modules() if name and next(module.children(), None)}
+    with _hooks(modules, note), evaluation_mode(network):
+        network(*inputs, **named)
+    several = [group for group in groups.values() if len(group) > 1]
+    return min(several, key=lambda group: (group[0].count("."), -len(group)), default=[])
 
 
 def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
@@ -74,15 +107,24 @@ def record_activations(network: nn.Module, layers: Sequence[str]) -> Iterator[di
     activations: dict[str, Tensor] = {}
 
     def note(name: str, output: Any) -> None:
-        if not isinstance(output, Tensor):
+        found = _tensor(output)
+        if found is None:
             raise TypeError(f"layer {name} must return a tensor, got {type(output).__name__}: name another layer")
-        places = output.ndim - 2
-        activations[name] = output if places < 1 else output.mean(1) if places == 1 else output.flatten(2).mean(-1)
+        places, exact = found.ndim - 2, torch.promote_types(found.dtype, torch.float32)
+        if places > 0:
+            found = found.mean(1, dtype=exact) if places == 1 else found.flatten(2).mean(-1, dtype=exact)
+        activations[name] = found
 
     with _hooks({name: network.get_submodule(name) for name in layers}, note):
         yield activations
     if unused := [name for name in layers if name not in activations]:
         raise ValueError(f"the network does not use its layer {unused[0]}: name another layer")
+
+
+def _tensor(output: Any) -> Tensor | None:
+    """An output, or the first of several; None where it is something else."""
+    first = output[0] if isinstance(output, tuple) and output else output
+    return first if isinstance(first, Tensor) else None
 
 
 @contextmanager
