@@ -26,6 +26,8 @@ MODULES = [
     "slova.vision.augment",
     "slova.vision.degradations",
     "slova.vision.held_out_degradations",
+    "slova.vision.shift_aware",
+    "slova.vision.passes",
     "slova.vision.outliers",
     "slova.vision.held_out_outliers",
     "slova.ensemble",

@@ -79,7 +79,7 @@ def test_after_a_fit_no_inputs_are_needed(tmp_path):
     found = metadata(tmp_path / "model.onnx")
     assert (found.names, found.reject, sum(found.validation.counts)) == (("a", "b", "c", "d"), 0.2, 300)
     answers = classifier.predict(rows, reject=0.2)
-    table = np.array([*"abcd", None], dtype=object)
+    table = np.array([*"abcd", NONE], dtype=object)
     assert (table[run(tmp_path / "model.onnx", input=rows.numpy())["label"]] == answers.label).all()
 
 

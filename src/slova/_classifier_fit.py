@@ -21,7 +21,7 @@ from slova.vision.versions import VersionReader
 if TYPE_CHECKING:
     from slova.classifier import Classifier
 
-__all__ = ["fit_classifier"]
+__all__ = ["ShiftOptions", "fit_classifier"]
 
 SYNTHETIC = 0.05  # the prior of NONE where its rows are synthetic, or given beside the validation data
 
@@ -75,7 +75,7 @@ def _fitted(
     scorer = Scorer.fit(**rows._asdict(), **options)
     assert scorer.report is not None
     counts = {"degraded_rows": degraded, "synthetic_rows": synthetic}
-    counted = {name: 0 if part is None else len(part.rows) for name, part in counts.items()}
+    counted: dict[str, Any] = {name: 0 if part is None else len(part.rows) for name, part in counts.items()}
     scorer = replace(scorer, report=replace(scorer.report, layers=reader.layers, **counted))
     passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views)
     return scorer, passes.to(device_of(reader.network))

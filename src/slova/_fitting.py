@@ -58,7 +58,9 @@ def fit_scorer(
         prediction, readout = prediction[own], Readout(*(part[own] for part in readout))
         logits, labels, weight = logits[own], labels[own], None if weight is None else weight[own]
         counts = weight if none_share is None else _with_share(labels, weight, none_share)
-        after = evaluate(prediction, readout, labels, weight=counts)
+        only_classes = groups is not None and none_share is not None and not (labels == NONE).any()
+        judged = _given_a_class(prediction, readout) if only_classes else (prediction, readout)
+        after = evaluate(*judged, labels, weight=counts)
         fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
         warn_if_bad(fitted)
     drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
@@ -84,6 +86,15 @@ def _with_guarantees(
         validation=selection_of(confidence[drawn], hits[drawn], weight=weight),
         conformity=Conformity.of(Readout(*(part[drawn] for part in readout)), labels[drawn], seed),
     )
+
+
+def _given_a_class(prediction: Prediction, readout: Readout) -> tuple[Prediction, Readout]:
+    """The answers given "not none", for rows that all have a class although NONE has a prior."""
+    log_known = np.log1p(-np.exp(np.minimum(readout.log_none, -1e-12)))
+    known = np.exp(log_known)
+    given = {"none": 0 * known, "confidence": prediction.confidence / known, "ambiguous": prediction.ambiguous / known}
+    log_none = np.full_like(readout.log_none, -np.inf)
+    return replace(prediction, **given), Readout(readout.log_probs - log_known[:, None], log_none)
 
 
 def _check_versions(versions_of: Array, labels: Ints) -> Ints:

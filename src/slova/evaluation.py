@@ -70,7 +70,8 @@ class FitReport:
     `perfect_ece` what a calibrated model would have; `accuracy` is that of the top class before it, and `largest_class`
     the share of the most frequent label. Of a distance-aware fit `layers` are those whose distances it uses,
     `degraded_rows` and `synthetic_rows` the degraded images and the synthetic NONE images that helped the fit and are
-    in no other number here; `off` says why a fit on images is not distance-aware."""
+    in no other number here; ECE and NLL after it are then those given "not none", as all rows have a class; `off` says
+    why a fit on images is not distance-aware."""
 
     rows: int
     none_rows: int

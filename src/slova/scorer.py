@@ -86,7 +86,7 @@ class Scorer:
         weight: how often each row counts.
         versions_of: for each row the index of the validation row that it is a version of, its own if it is one. Other
             versions, such as degraded ones, help the fit: the report, `threshold` and `predict_set` leave them out, and
-            all versions of a row are in one fold.
+            all versions of a row are in one fold. If no validation row is NONE, the report is given "not none".
         seed: of the folds of cross-fitting.
 
         With thousands of classes `slova.extreme.fit` uses only the top class of each row.

@@ -1,5 +1,6 @@
 """What a fit finds, says and refuses: kinds of values, NONE, bad fits, prediction sets, files."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -158,3 +159,38 @@ def test_with_many_rows_the_part_of_the_default_calibrator_is_chosen_once(rows, 
     monkeypatch.setattr(posterior, "choose", lambda *given: seen.append(given) or choose(*given))
     Scorer.fit(logits, labels, head="slova")
     assert len(seen) == choices
+
+
+def test_versions_of_rows_help_the_fit_and_are_in_no_guarantee(rows_of):
+    logits, labels = rows_of(1, rows=600, none=0.0)
+    worse = logits + np.random.default_rng(0).normal(0, 2, logits.shape)
+    unknown, none = rows_of(2, rows=600, none=1.0)
+    rows, column = np.vstack([logits, worse, unknown]), np.concatenate([labels, labels, none])
+    versions = np.tile(np.arange(600), 3)
+    fitted = Scorer.fit(rows, column, versions_of=versions, none_share=0.05)
+    assert fitted.none == "calibrated"
+    assert (fitted.report.rows, fitted.report.none_rows) == (600, 0)
+    assert fitted.validation.count.sum() == len(fitted.conformity.scores) == 600
+    plain = Scorer.fit(logits, labels).report
+    assert fitted.report.ece_before == plain.ece_before
+    assert fitted.report.accuracy == plain.accuracy
+
+
+def test_all_versions_of_a_row_are_in_one_fold(rows_of):
+    """Labels are drawn: a fit that saw a copy of a row would know its label."""
+    logits, _ = rows_of(3, rows=60, classes=40, none=0.0)
+    labels = np.random.default_rng(0).integers(0, 40, 60)
+    copies = [np.repeat(part, 5, axis=0) for part in (logits, labels)]
+    versions = np.repeat(5 * np.arange(60), 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = Scorer.fit(*copies, head="slova", versions_of=versions).report
+        apart = Scorer.fit(*copies, head="slova").report
+    assert together.rows == 60
+    assert together.nll_after > apart.nll_after
+
+
+@pytest.mark.parametrize("versions", [[0, 0, 1], [0, 1, 3], [-1, 1, 2], [0, 1], [0.0, 1.0, 2.0]])
+def test_versions_must_be_of_rows_that_are_their_own(versions):
+    with pytest.raises(ValueError, match=r"versions_of must hold|groups must be integers"):
+        Scorer.fit(np.zeros((3, 2)), [0, 1, 0], versions_of=np.array(versions), head="slova")

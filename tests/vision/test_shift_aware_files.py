@@ -31,15 +31,15 @@ def test_a_saved_classifier_answers_the_same(digits, aware, views, tmp_path):
 
 def test_a_network_without_the_layers_is_refused(digits, aware, tmp_path):
     aware.save(tmp_path / "model.slova")
-    with pytest.raises(ArtifactError, match="does not fit this network: the network has no layer '2'"):
-        Classifier.load(tmp_path / "model.slova", _without(digits.network, "2"))
+    with pytest.raises(ArtifactError, match="does not fit this network: the network has no layer '1'"):
+        Classifier.load(tmp_path / "model.slova", _without(digits.network, "1"))
 
 
 def _without(network: nn.Sequential, name: str) -> nn.Sequential:
     """The same weights under the same names, and another name for a layer that has none."""
     renamed = nn.Sequential()
     for own, layer in network.named_children():
-        renamed.add_module("pool" if own == name else own, layer)
+        renamed.add_module("relu" if own == name else own, layer)
     return renamed
 
 

@@ -15,6 +15,7 @@ Objective = Callable[
 ]  # value, gradient, and how to get the Hessian
 
 HALVINGS = 40
+FLAT = 1e-3  # a feature that varies less, relative to its mean, is constant: its slope would magnify rounding errors
 RIDGE = 0.005  # of a logistic regression, per row and standard deviation: rows that stand in for others are too easy
 
 
@@ -49,7 +50,7 @@ def bounded_logistic(features: Vector, hits: Vector, weight: Vector) -> Vector:
     total = weight.sum()
     middle = weight @ features / total
     spread = np.sqrt(weight @ (features - middle) ** 2 / total)
-    spread = np.where(spread > 1e-9, spread, 1.0)
+    spread = np.where(spread > FLAT * (1 + np.abs(middle)), spread, 1.0)
     design = np.column_stack([np.ones(len(hits)), (features - middle) / spread])
     ridge = np.append(0.0, np.full(features.shape[1], RIDGE * total))
 

@@ -3,6 +3,7 @@
 - `augment` degrades some images of a training batch and appends outliers;
 - `add_outliers` appends synthetic images labelled NONE to a training batch;
 - `degrade` makes images worse without changing their class, for calibration under distribution shift;
+- `slova.vision.shift_aware` is what `Classifier.fit` does with images, and its options;
 - `DistanceAware` is a network whose confidence decreases with the distance from the validation images;
 - `FlipAveraged` is a network with flip test-time augmentation.
 

@@ -54,7 +54,8 @@ class ShiftOptions:
 
     def __post_init__(self) -> None:
         check_views(self.views)
-        if self.shift_aware is False and not (self.layers is self.degrade is self.normalize is None):
+        given = [part for part in (self.layers, self.degrade, self.normalize) if part is not None]
+        if self.shift_aware is False and given:
             raise ValueError("layers, degrade and normalize must be None with shift_aware=False")
         if self.normalize is not None and len(self.normalize) != 2:
             raise ValueError(f"normalize must be (mean, std), got {len(self.normalize)} parts")
@@ -112,7 +113,7 @@ def fit_rows(
         else:
             pairs = zip(layers, part.channels, clean.channels, strict=True)
             squares = [_squares(layer, channels, own, known, part.rows) for layer, channels, own in pairs]
-        return np.log1p(np.column_stack(squares))
+        return np.asarray(np.log1p(np.column_stack(squares)))
 
     size = len(labels) + sum(len(part.rows) for part in (degraded, synthetic) if part is not None)
     parts = [(clean, labels, CLEAN_WEIGHT, clean.rows)]
@@ -133,6 +134,6 @@ def fit_rows(
 
 def _squares(layer: ShrunkStatistics, channels: Floats, clean: Floats, known: NDArray[np.bool_], rows: Ints) -> Floats:
     """Squared distances of versions of the clean rows, each by statistics in which its image is not."""
-    squares, inside = layer.square(channels), known[rows]
+    squares, inside = np.array(layer.square(channels)), known[rows]
     squares[inside] = layer.held_out(channels[inside], of=clean[rows[inside]])
     return squares

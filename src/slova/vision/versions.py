@@ -14,7 +14,9 @@ from slova._batches import Batch, cast_inputs, run_network
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.vision.degradations import degrade
 from slova.vision.features import find_layers
-from slova.vision.outliers import OUTLIERS
+from slova.vision.held_out_degradations import CALIBRATION_DEGRADATIONS
+from slova.vision.held_out_outliers import CALIBRATION_OUTLIERS
+from slova.vision.outliers import apply_kind
 from slova.vision.passes import check_layers, find_images, replace_input, run_passes
 from slova.vision.shift_aware import Outputs, ShiftOptions
 
@@ -99,12 +101,14 @@ class VersionReader:
             with warnings_at_caller():
                 warnings.warn(f"the fit is not distance-aware: {error}; {REMEDY}", CalibrationWarning, stacklevel=2)
         if self.layers and self.options.degrade is not None:
-            return _first(batch)
+            first: Tensor = _first(batch)
+            return first
         return None
 
     def _read_versions(self, batch: Batch, given: Tensor) -> None:
-        old, seed = find_images(batch) if self.images else _first(batch), self.seed + self.count
-        change: Any = self.options.degrade or degrade
+        old: Any = find_images(batch) if self.images else _first(batch)
+        seed = self.seed + self.count
+        change: Any = self.options.degrade or partial(degrade, kinds=CALIBRATION_DEGRADATIONS)
         self._read("degraded", replace_input(batch, old, self._redone(change(given, seed=seed), old)))
         if self.images and self.wants_synthetic:
             made = self._synthetic(given, seed)
@@ -119,14 +123,11 @@ class VersionReader:
         if len(pool) < 2:
             return None
         generator = torch.Generator().manual_seed(seed)
-        kinds = torch.randperm(len(images), generator=generator).to(images.device) % len(OUTLIERS)
+        numbers = torch.randperm(len(images), generator=generator).to(images.device) % len(CALIBRATION_OUTLIERS)
         made = torch.zeros_like(images)
-        with torch.random.fork_rng(devices=[images.device] if images.is_cuda else []):
-            torch.manual_seed(seed)
-            for number, kind in enumerate(OUTLIERS):
-                chosen = kinds == number
-                if chosen.any():
-                    made[chosen] = kind(pool)[: len(images)][chosen].to(made)
+        for number, kind in enumerate(CALIBRATION_OUTLIERS):
+            chosen = (numbers == number)[:, None, None, None]
+            made = torch.where(chosen, apply_kind(kind, pool, generator)[: len(images)].to(made), made)
         return made.clamp(0, 1)
 
     def _read(self, kind: str, batch: Batch) -> Tensor:
