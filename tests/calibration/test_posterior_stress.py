@@ -90,3 +90,13 @@ def test_forests_that_are_certain_and_wrong_are_survived():
         log_odds = log_odds_from_log_probs(np.log(votes / votes.sum(axis=1, keepdims=True)))
     fitted = PosteriorCalibration.fit(log_odds[:1000], labels[:1000])
     assert nll(fitted(log_odds[1000:]), labels[1000:]) < 0.6
+
+
+def test_the_class_shares_of_a_sample_are_not_taken_for_those_of_all_rows():
+    """With eight rows per class these shares are mostly noise. Stratified folds have the same shares, and numbers per
+    class would be taken."""
+    parts = []
+    for seed in range(6):
+        logits, labels, *_ = world(40, 300, seed=seed, sharpness=1.5, gap=2.0)
+        parts.append(PosteriorCalibration.fit(LOG_ODDS["softmax"](logits), labels).part)
+    assert set(parts) <= {"temperature", "shared"}
