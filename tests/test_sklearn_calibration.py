@@ -200,9 +200,20 @@ def test_too_few_rows_are_said_to_be_too_few():
     X = make_blobs(9, centers=3, random_state=0)[0]
     with pytest.warns(SmallValidationWarning, match="the smallest class has 1 rows for 4 folds"):
         SlovaClassifier().fit(X, np.repeat([0, 1, 2], [4, 4, 1]))
+    with pytest.warns(SmallValidationWarning, match="9 rows of a class are few"):
+        SlovaClassifier().fit(X, np.repeat([0, 1, 2], 3))
     with pytest.warns(SmallValidationWarning, match="no rows are left for calibration"):
         classifier = SlovaClassifier().fit(X[:3], [0, 1, 2])
     np.testing.assert_allclose(classifier.confidence(X), classifier.raw_proba(X).max(axis=1))
+
+
+def test_rows_in_order_lose_no_accuracy():
+    """The digits of one writer are neighbours: in one fold they would be scored by models of other writers."""
+    X, y = load_digits(return_X_y=True)
+    order = np.argsort(y[:1000], kind="stable")
+    base = LogisticRegression(max_iter=300)
+    model = SlovaClassifier(base).fit(X[order], y[order])
+    assert model.score(X[1000:], y[1000:]) >= base.fit(X[order], y[order]).score(X[1000:], y[1000:]) - 0.005
 
 
 @pytest.fixture(scope="module")
@@ -244,6 +255,8 @@ def test_a_stream_goes_on_where_a_fit_left_off(digits):
     before = classifier.stream_.rows, classifier.raw_proba(X[900:])
     classifier.partial_fit(X[600:900], y[600:900])
     assert (before[0], classifier.stream_.rows) == (600, 900)
+    with pytest.raises(ValueError, match="predict_set needs labelled rows"):  # those of the fit were of other models
+        classifier.scorer_.predict_set(classifier.models_.logits(X[900:]))
     assert np.abs(classifier.raw_proba(X[900:]) - before[1]).max() > 0.01
     assert classifier.score(X[900:], y[900:]) > 0.9
 

@@ -57,6 +57,8 @@ def splits(cv: Any, X: Any, labels: Labels, **params: Any) -> list[Any]:
     """The (train, test) rows of each fold; none if no class has two rows.
 
     A number of folds is stratified, with NONE as one more class, and at most the number of rows of the largest class.
+    Rows are shuffled, always in the same way: neighbours, such as the images of one writer, would be in one fold, and
+    its scores would be worse than those of the inputs to come.
     """
     if cv is not None and not isinstance(cv, int | np.integer):
         return list(check_cv(cv, labels, classifier=True).split(X, labels, **params))
@@ -65,9 +67,12 @@ def splits(cv: Any, X: Any, labels: Labels, **params: Any) -> list[Any]:
     if count.min() < folds:
         message = f"the smallest class has {count.min()} rows for {folds} folds: its calibration will be inaccurate"
         warnings.warn(message, SmallValidationWarning, stacklevel=4)
+    if count.max() < 2:
+        return []
+    folded = StratifiedKFold(folds, shuffle=True, random_state=0)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return [] if count.max() < 2 else list(StratifiedKFold(folds).split(np.zeros(len(labels)), labels))
+        return list(folded.split(np.zeros(len(labels)), labels))
 
 
 def out_of_fold(
@@ -179,7 +184,8 @@ class StreamCounts:
     def calibrate(self, scorer: Scorer) -> Scorer:
         fit = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
         none = fit(self.none.pairs) if self.none.hits.any() and scorer.head.log_none is not None else None
-        return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none, validation=None, report=None)
+        scorer = replace(scorer, validation=None, conformity=None, report=None)
+        return replace(scorer, calibrator=fit(self.top.pairs), none_calibrator=none)
 
 
 def _scaled(counts: PairHistogram, share: float) -> PairHistogram:
