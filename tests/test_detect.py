@@ -11,6 +11,7 @@ from torch import nn
 
 from slova import NONE, Scorer
 from slova._detect import check_kind, detect_head
+from slova._warnings import CalibrationWarning
 from slova.heads import HEADS
 from slova.losses import ova_loss, prepare
 
@@ -118,6 +119,38 @@ def test_one_column_is_a_binary_problem(values):
 def test_what_is_nothing_of_the_kind_is_an_error(values, error, message):
     with pytest.raises(error, match=message):
         Scorer.fit(values, np.arange(20) % 3)
+
+
+@pytest.mark.parametrize(("loss", "steps"), [(nn.CrossEntropyLoss(), 5), (ova_loss, 5)])
+def test_a_network_that_is_hardly_trained_is_a_guess_and_says_so(loss, steps):
+    found = detect_head(network(loss, steps), LABELS[TEST])
+    assert {found.head.name, found.other.name} == {"slova", "softmax"}
+    assert found.why.endswith('a guess: pass head="slova" or head="softmax" to be sure')
+
+
+@pytest.mark.parametrize("loss", [nn.CrossEntropyLoss(), ova_loss])
+def test_a_trained_network_of_many_classes_is_no_guess(loss):
+    found = detect_head(network(loss, 300), LABELS[TEST])
+    assert found.other is None
+    assert "guess" not in found.why
+
+
+def test_three_classes_are_a_guess_where_softmax_logits_have_as_few_positive_ones():
+    labels = np.arange(300) % 3
+    logits = 8 * (np.eye(3)[labels] - 1 / 2) + np.random.default_rng(0).normal(size=(300, 3))
+    assert detect_head(logits, labels).other is None  # the sigmoids sum to one
+    assert detect_head(logits / 4, labels).other.name == "softmax"
+
+
+def test_a_guess_warns_only_where_the_two_readings_differ():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 2000)
+    margin = rng.normal(2 * labels - 1, 1)
+    logits = 1.4 * np.stack([-margin, margin], axis=1)
+    assert "a guess" in Scorer.fit(logits, labels).report.found
+    with pytest.warns(CalibrationWarning, match="the confidences of the two readings differ by") as caught:
+        Scorer.fit(logits, labels, calibration=None)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_head_overrides_what_would_be_recognised():

@@ -45,6 +45,12 @@ def test_its_output_is_the_mean_of_its_members(ensemble):
     torch.testing.assert_close(ensemble(points), wanted)
 
 
+def test_it_states_the_head_that_all_members_state():
+    members = [slova.prepare(nn.Linear(4, 3)) for _ in range(2)]
+    assert slova.Ensemble(members).slova_head == "slova"
+    assert slova.Ensemble([*members, nn.Linear(4, 3)]).slova_head == "auto"
+
+
 def test_members_may_return_objects_with_logits_in_any_precision_and_take_named_inputs():
     class Named(nn.Module):
         def forward(self, *, points):

@@ -1,5 +1,6 @@
 """One-vs-all losses are what the heads say, with the gradients of the sigmoid, in every reduction."""
 
+import copy
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
+from slova import Classifier
 from slova.heads import NONE, log_none, log_slova
 from slova.losses import init_bias, multilabel_loss, ova_loss, prepare
 
@@ -271,6 +273,23 @@ def test_prepare_sets_the_bias_of_the_last_layer_and_no_other():
     assert prepare(network) is network
     torch.testing.assert_close(network[2].bias.sigmoid(), torch.full((10,), 0.1))
     assert torch.equal(network[0].bias, before)
+
+
+def test_a_prepared_network_states_its_head_whatever_its_logits_look_like():
+    network = prepare(nn.Linear(5, 5))
+    assert "slova_head" not in network.state_dict()
+    generator = torch.Generator().manual_seed(0)
+    images, labels = torch.randn(500, 5, generator=generator), torch.arange(500) % 5
+    images[torch.arange(500), labels] += 3
+    with torch.no_grad():
+        network.weight.copy_(2 * torch.eye(5))
+        network.bias.fill_(3.0)
+    heads = [
+        Classifier.fit(one, images, labels, **options).scorer.head.name
+        for one, options in ((copy.deepcopy(network), {}), (network, {"head": "softmax"}))
+    ]
+    del network.slova_head
+    assert [*heads, Classifier.fit(network, images, labels).scorer.head.name] == ["slova", "softmax", "softmax"]
 
 
 def test_prepare_finds_the_layer_with_the_number_of_classes():

@@ -99,6 +99,7 @@ def test_a_wrapped_network_says_the_odds_and_the_classifier_keeps_its_labels():
     classifier = slova.Classifier.fit(network, (logits, labels), rescale=True)
     answers = classifier.predict(logits)
     assert torch.equal(answers.label, logits.argmax(1))
+    assert (classifier.scorer.head.name, classifier.scorer.report.found) == ("slova", "as given")
 
 
 # A new last layer.

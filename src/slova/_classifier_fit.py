@@ -39,6 +39,8 @@ def fit_classifier(
 ) -> Classifier:
     """See `Classifier.fit`; `run` are the options of a pass over the data, `options` those of `Scorer.fit`."""
     check_network(network)
+    if isinstance(options["head"], str) and options["head"] == "auto":
+        options = options | {"head": getattr(network, "slova_head", "auto")}
     shift = shift.only_posterior(options["calibration"])
     reader = VersionReader(network, shift, synthetic=none_inputs is None, seed=options["seed"])
     what = "fit" if shift.shift_aware is False else "fit: inputs and their versions"

@@ -7,11 +7,15 @@ fit does, it says what it found, and `head=` overrides it.
   because it is trained so that a class fits where its logit is positive; softmax ignores a shift, and leaves several
   positive. With two classes the reading of the smaller log-loss is taken, softmax where they tie.
 
+It is a guess where a second look does not confirm it. The sigmoids of a one-vs-all model sum to 1 on average, because
+the gradient of its biases is 0; with three classes those of softmax logits may sum to little more. A network that is
+hardly better than chance can be of either kind, and so can two columns of about the same log-loss.
+
 Checked on ResNet-20 of CIFAR-10 (softmax, one-vs-all, trained with outliers), and on logistic regressions, linear SVMs
 and small networks of 5 to 1,500 steps on digits, iris, wine and 100 clusters, with 20 rows and with all: right for all
-logits of K = 10 and 100 but those of networks of less than 20 steps, and for five in six of K = 3. With two columns,
-and with three that are nearly separable, both kinds are alike; the calibrator then makes little of the difference,
-apart from P(none), which only a one-vs-all reading has.
+logits of K = 10 and 100 but those of networks of less than 20 steps, and for five in six of K = 3, where what is wrong
+is said to be a guess. The calibrator makes little of the difference, apart from P(none), which only a one-vs-all
+reading has.
 """
 
 from __future__ import annotations
@@ -31,13 +35,20 @@ SHARES = ("probabilities", "ova_probabilities", "binary_probabilities")  # heads
 LOOK = 256  # rows that are looked at before a prediction
 ROUNDING = 2e-3  # by which the sum of a row of probabilities may differ from one: half precision, or a few digits
 POSITIVE = 1.15  # logits per row that may be positive on average in a one-vs-all model
+FEW = 3  # classes with which softmax logits can have so few positive ones as well
+CONFIRMED = 1.1  # the sum of the sigmoids of a row, on average: at most this confirms one-vs-all logits
+REFUTED = 1.3  # at least this confirms softmax logits
+CHANCE = 0.85  # of log K: a network whose log-loss is larger is hardly better than chance
+MOST = 500_000  # numbers that the second look takes
+CLOSE = 0.1  # the relative difference of two log-losses that decides nothing
 
 
 class Detected(NamedTuple):
-    """A head, and a sentence about why it is this one."""
+    """A head, a sentence about why it is this one, and the other head that it may be as well, if this is a guess."""
 
     head: Head
     why: str
+    other: Head | None = None
 
 
 def detect_head(values: Floats, labels: Ints) -> Detected:
@@ -53,10 +64,7 @@ def detect_head(values: Floats, labels: Ints) -> Detected:
         return Detected(SOFTMAX, "the rows are log-probabilities")
     if values.shape[1] == 2:
         return _two_classes(values, labels)
-    known = labels != NONE
-    positive = float((values[known] > 0).sum(axis=1).mean()) if known.any() else 0.0
-    kind = SLOVA if positive <= POSITIVE else SOFTMAX
-    return Detected(kind, f"{kind.kind} logits ({positive:.2f} of {values.shape[1]} positive per row)")
+    return _many_classes(values[labels != NONE], labels[labels != NONE])
 
 
 def _check_informative(values: Floats) -> None:
@@ -122,6 +130,27 @@ def _sum_to_one(values: Floats) -> bool:
     return bool(np.allclose(values.sum(axis=1), 1.0, rtol=0, atol=min(atol, 0.05)))
 
 
+def _many_classes(values: Floats, labels: Ints) -> Detected:
+    """Of rows that have a class."""
+    positive = float((values > 0).sum(axis=1).mean()) if len(values) else 0.0
+    is_ova, columns = positive <= POSITIVE, values.shape[1]
+    why = f"({positive:.2f} of {columns} positive per row"
+    if not len(values):
+        return _found(is_ova, f"{why})", sure=True)
+    step = max(1, values.size // MOST)
+    rows, labels = np.clip(values[::step], -1e4, 1e4).astype(np.float64), labels[::step]
+    total = float(np.exp(-NUMPY.softplus(-rows)).sum(axis=1).mean())
+    loss = float((NUMPY.logsumexp(rows) - rows[np.arange(len(rows)), labels]).mean())
+    sure = columns > FEW or total <= CONFIRMED if is_ova else total >= REFUTED and loss <= CHANCE * np.log(columns)
+    return _found(is_ova, f"{why}, sigmoids sum to {total:.2f})", sure=sure)
+
+
+def _found(is_ova: bool, why: str, *, sure: bool) -> Detected:
+    kind, other = (SLOVA, SOFTMAX) if is_ova else (SOFTMAX, SLOVA)
+    guess = "" if sure else f', a guess: pass head="{SLOVA.name}" or head="{SOFTMAX.name}" to be sure'
+    return Detected(kind, f"{kind.kind} logits {why}{guess}", None if sure else other)
+
+
 def _two_classes(values: Floats, labels: Ints) -> Detected:
     """By the binary log-loss summed over the classes, per row: of the values as one-vs-all logits, and of the log-odds
     that softmax gives."""
@@ -134,5 +163,5 @@ def _two_classes(values: Floats, labels: Ints) -> Detected:
         return float((NUMPY.softplus(clipped) - own * clipped).sum() / max(len(rows), 1))
 
     ova, softmax = loss(rows), loss(SOFTMAX.log_odds(rows, NUMPY))
-    kind = SLOVA if ova < softmax else SOFTMAX
-    return Detected(kind, f"{kind.kind} logits (log-loss {ova:.3g} per row as one-vs-all, {softmax:.3g} as softmax)")
+    why = f"(log-loss {ova:.3g} per row as one-vs-all, {softmax:.3g} as softmax)"
+    return _found(ova < softmax, why, sure=abs(ova - softmax) > CLOSE * max(ova, softmax))

@@ -11,6 +11,7 @@ import numpy as np
 
 from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, detect_head
+from slova._fit_warnings import BAD, GIVEN, warn_if_bad
 from slova._outcomes import raw_log_none
 from slova._validation import NONE, Flags, Floats, Ints, check_groups, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
@@ -21,13 +22,12 @@ from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 from slova.thresholds import selection_of
 
-__all__ = ["fit_none_calibrator", "fit_scorer", "warn_if_bad"]
+__all__ = ["fit_none_calibrator", "fit_scorer"]
 
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
 # Rows from which on the folds fit the part of the model that all rows chose. Simulated, the cross-fitted NLL is then
 # too low by at most .0006. It would be by .002 with 500 rows and by .01 with 200: with fewer rows each fold chooses.
 CHOSEN_ONCE = 2000
-BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
 
 
 def fit_scorer(
@@ -48,12 +48,13 @@ def fit_scorer(
     weight = None if weight is None else check_weight(weight, labels)
     groups = None if versions_of is None else _check_versions(versions_of, labels)
     own = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
-    found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), "as given")
+    found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), GIVEN)
     logits, _ = found.head.check(rows, classes)
     given = {"distances": None if distances is None else to_numpy(distances), "groups": groups, "like": None}
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, **given}
     with warnings_at_caller():
         scorer = _fit(found.head, logits, labels, weight, options)
+        _warn_of_a_guess(found, scorer, logits, labels, weight, options)
         prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
         prediction, readout = prediction[own], Readout(*(part[own] for part in readout))
         logits, labels, weight = logits[own], labels[own], None if weight is None else weight[own]
@@ -221,25 +222,17 @@ def _report(
     )
 
 
-def warn_if_bad(scorer: Scorer) -> None:
-    """Warns where the report of a fit shows that it is not good."""
-    report = scorer.report
-    assert report is not None
-    error = np.sqrt(report.accuracy * (1 - report.accuracy) / report.rows) + 1e-9
-    if report.accuracy + 4 * error < report.largest_class:
-        shares = (
-            f"{report.accuracy:.1%} of the rows, the most frequent class alone would be in {report.largest_class:.1%}"
-        )
-        remedy = "check that labels and rows have the same order, and that label k is column k"
-        warnings.warn(f"the top class is the label in {shares}: {remedy}", CalibrationWarning, stacklevel=2)
-    if scorer.calibrator is not None and report.ece_after > max(BAD, report.perfect_ece + 4 * report.error):
-        is_default = getattr(scorer.calibrator, "name", "") == "posterior"
-        remedy = "use more rows" if is_default else 'use the default, calibration="posterior"'
-        if report.none_rows and is_default:
-            remedy = "the network may not distinguish the NONE rows from the others: train it with rows labelled NONE"
-        warnings.warn(
-            f"the calibration is not good: the cross-fitted ECE is {report.ece_after:.3f} ± {report.error:.3f} "
-            f"({report.found}); {remedy}, or give head= if the kind of the logits is another one",
-            CalibrationWarning,
-            stacklevel=2,
-        )
+def _warn_of_a_guess(
+    found: Detected, scorer: Scorer, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
+) -> None:
+    """Warns where the head is a guess, and the other one would give other answers."""
+    if found.other is None:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = _fit(found.other, logits, labels, weight, options)
+    answers = [_scored(one, logits, options["distances"])[0].confidence for one in (scorer, other)]
+    difference = float(np.average(np.abs(answers[0] - answers[1]), weights=weight))
+    if difference > BAD:
+        message = f"{found.why}; the confidences of the two readings differ by {difference:.3f} on average"
+        warnings.warn(message, CalibrationWarning, stacklevel=2)

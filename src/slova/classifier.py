@@ -100,7 +100,7 @@ class Classifier(nn.Module):
         - none_inputs: more inputs that belong to no class; images have synthetic ones without them
         - none_share: the prior of NONE; by default the share of the rows labelled NONE, and .05 if none is
         - names: the class names, in the order of the outputs; by default the labels that are names, sorted
-        - head, calibration, rescale, seed: as in `Scorer.fit`
+        - head, calibration, rescale, seed: as in `Scorer.fit`; a network prepared by `slova.prepare` states its head
         - shift_aware, normalize, layers, degrade, views: see `slova.vision.shift_aware`
         - batch_size, progress: rows per batch of tensors and Datasets; a progress bar, by default on a terminal
         """

@@ -34,6 +34,12 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(_check_members(members))
 
+    @property
+    def slova_head(self) -> str:
+        """What all members state by an attribute of this name (`slova.prepare` sets it), otherwise "auto"."""
+        stated = {getattr(member, "slova_head", "auto") for member in self.members}
+        return str(stated.pop()) if len(stated) == 1 else "auto"
+
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         logits = [floating(logits_of(member(*inputs, **named)), "logits")[0] for member in self.members]
         classes = [output.shape[-1] for output in logits]

@@ -186,8 +186,10 @@ def ece_of(bins: binning.BinCounts, seed: int = 0) -> Metric:
 
 
 def _ece_of(rows: Floats, right: Floats, total: Floats, seed: int) -> Metric:
-    """The ECE; its error by drawing the hits of each bin again."""
-    deviation = np.sqrt(np.maximum(right * (1 - right / np.maximum(rows, 1e-300)), 1e-12))
+    """The ECE; its error by drawing the hits of each bin again, with one more hit and one more miss in each: a bin of
+    three rows that are all right does not show that all rows are."""
+    share = (right + 1) / (rows + 2)
+    deviation = np.sqrt(rows * share * (1 - share))
     draws = np.abs(np.random.default_rng(seed).normal(right - total, deviation, (RESAMPLES, *np.shape(rows))))
     errors = draws.sum(axis=1) / rows.sum()
     return Metric(float(np.abs(right - total).sum() / rows.sum()), float(errors.std()))

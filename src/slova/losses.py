@@ -15,6 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from slova._backend import TORCH
 from slova._types import ClassWeightTensor, LabelsTensor, LogitsTensor, LossTensor, TargetsTensor, WeightTensor
 from slova._validation import NONE_INDEX
+from slova.heads import SLOVA
 
 __all__ = ["init_bias", "multilabel_loss", "ova_loss", "prepare"]
 
@@ -111,6 +112,8 @@ def multilabel_loss(
 
 def prepare(network: nn.Module, *, classes: int | None = None) -> nn.Module:
     """Prepare a network for training with `ova_loss`: set the bias of its last layer by `init_bias`, and return it.
+    Its attribute `slova_head` then states that its logits are one-vs-all, and `Classifier.fit` does not have to
+    recognise them.
 
     The last layer is the linear or convolutional layer that was registered last, with `classes` outputs if given. With
     a bias of about 0 each class starts from probability 1/2, and the first steps only learn that most are wrong.
@@ -129,6 +132,7 @@ def prepare(network: nn.Module, *, classes: int | None = None) -> nn.Module:
             "call init_bias with its last layer"
         )
     init_bias(layers[found[-1]])
+    network.slova_head = SLOVA.name  # type: ignore[assignment]  # survives a copy, and is no part of the state dict
     return network
 
 

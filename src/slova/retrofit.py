@@ -29,7 +29,7 @@ from slova._backend import Array
 from slova._batches import batches, evaluation_mode, logits_of
 from slova._inputs import as_tensors
 from slova._validation import check_logits
-from slova.heads import SOFTMAX
+from slova.heads import SLOVA, SOFTMAX
 from slova.losses import ova_loss
 
 __all__ = ["NotConvergedWarning", "OneVsAll", "features_of", "log_odds", "refit"]
@@ -56,6 +56,8 @@ def log_odds(logits: Array) -> Array:
 
 class OneVsAll(nn.Module):
     """A network whose outputs are the `log_odds` of the logits of another network."""
+
+    slova_head = SLOVA.name  # what `Classifier.fit` reads the outputs as
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()

@@ -140,7 +140,10 @@ class Scorer:
         elif self.conformity is not None:
             sets = PredictionSets.from_scores(*self.conformity.columns, self.classes + 1, coverage, per_class)
         else:
-            raise ValueError("this scorer was not fitted on a validation set: give calibration_logits and their labels")
+            raise ValueError(
+                "predict_set needs labelled rows: calibration_logits (inputs of a Classifier: calibration_inputs) and "
+                "calibration_labels; a scorer keeps those of its fit only if this had all rows in memory"
+            )
         return sets(self.predict_proba(logits, distances=distances))
 
     def __call__(self, logits: Logits, distances: Distances | None = None) -> Readout:

@@ -81,6 +81,17 @@ def test_the_head_is_recognised_on_the_first_rows():
     assert found.report.found == "the rows are probabilities that sum to one, by the first 300 rows"
 
 
+def test_a_streamed_fit_has_no_prediction_sets_without_rows():
+    rows = few(0, 500)
+    scorer = fit_and_evaluate(rows, Plan(head="softmax"))
+    with pytest.raises(ValueError, match="only if this had all rows in memory"):
+        scorer.predict_set(rows.logits)
+    assert scorer.predict_set(rows.logits, calibration_logits=rows.logits, calibration_labels=rows.labels).shape == (
+        500,
+        3,
+    )
+
+
 def test_without_a_calibrator_the_bare_head_is_kept():
     found = fit_and_evaluate(few(3), Plan(calibration="none"))
     assert found.calibrator is None

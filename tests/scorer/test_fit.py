@@ -9,7 +9,7 @@ import torch
 
 from slova._warnings import CalibrationWarning
 from slova.artifact import ArtifactError
-from slova.calibration import BetaCalibration, ExponentialCalibration, posterior
+from slova.calibration import BetaCalibration, ExponentialCalibration, SmallValidationWarning, posterior
 from slova.heads import NONE, SLOVA, log_none, log_several, log_slova
 from slova.scorer import Scorer
 
@@ -87,6 +87,23 @@ def test_a_bad_fit_warns_once_at_the_line_of_the_caller(rows_of):
     assert [warning.filename for warning in caught] == [__file__]
 
 
+def test_few_rows_are_said_to_be_few_and_all_right_ones_are_no_bad_fit(rows_of):
+    logits, labels = rows_of(rows=300, none=0)
+    right = np.flatnonzero(logits.argmax(axis=1) == labels)[:12]
+    for chosen in (np.arange(12), right):
+        with pytest.warns(UserWarning, match="12 rows of a class are few: below 30 only a temperature") as caught:
+            Scorer.fit(logits[chosen], labels[chosen])
+        assert [(warning.category, warning.filename) for warning in caught] == [(SmallValidationWarning, __file__)]
+
+
+def test_the_remedy_names_a_head_only_if_it_was_recognised(rows_of):
+    logits, labels = rows_of(rows=4000)
+    for head, named in (("slova", False), ("auto", True)):
+        with pytest.warns(CalibrationWarning, match="ECE is") as caught:
+            Scorer.fit(logits, labels, head=head, calibration=lambda rows, _, weight=None: BetaCalibration(9, 9, 9))
+        assert ("head=" in str(caught[0].message)) == named
+
+
 def test_labels_in_another_order_than_the_columns_warn(rows_of):
     logits, labels = rows_of(rows=1000, none=0)
     with pytest.warns(CalibrationWarning, match="check that labels and rows have the same order") as caught:
@@ -105,7 +122,7 @@ def test_a_prediction_set_holds_the_true_outcome_as_often_as_stated(rows_of, exa
     assert sets.shape == (3000, 7)
     assert np.mean(sets[np.arange(3000), truth]) == pytest.approx(0.9, abs=0.03)
     assert sets.sum(axis=1).min() >= 1
-    with pytest.raises(ValueError, match="was not fitted on a validation set: give calibration_logits"):
+    with pytest.raises(ValueError, match="predict_set needs labelled rows: calibration_logits"):
         Scorer(classes=6).predict_set(fresh)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova._detect import Detected, detect_head
-from slova._fitting import warn_if_bad
+from slova._fit_warnings import GIVEN, warn_if_bad
 from slova._outcomes import raw_log_none
 from slova.batch.map_reduce import Rows
 from slova.batch.metric_states import BINS, Answers, FieldwiseSum
@@ -88,10 +88,10 @@ def _perfect_ece(bins: Ece) -> float:
 def recognise(rows: Rows, head: str | None) -> Detected:
     """A head by its name; by default ("auto", None) it is recognised on the first rows."""
     if head not in (None, "auto"):
-        return Detected(HEADS[head], "as given")
+        return Detected(HEADS[head], GIVEN)
     block = rows.first()
     found = detect_head(block.logits, block.labels)
-    return Detected(found.head, f"{found.why}, by the first {len(block.labels):,} rows")
+    return found._replace(why=f"{found.why}, by the first {len(block.labels):,} rows")
 
 
 def uncalibrated_scorer(head: Head, rows: Rows) -> Scorer:

@@ -1,0 +1,45 @@
+"""Warnings of a fit that is not good, with what to do about it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from slova._warnings import CalibrationWarning
+from slova.calibration import SmallValidationWarning
+from slova.calibration._posterior_choice import FEWEST_ROWS
+from slova.scorer import Scorer
+
+__all__ = ["BAD", "GIVEN", "warn_if_bad"]
+
+GIVEN = "as given"  # the head of a fit that had nothing to recognise
+BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
+
+
+def warn_if_bad(scorer: Scorer) -> None:
+    """Warns where the report of a fit shows that it is not good."""
+    report = scorer.report
+    assert report is not None
+    is_default = getattr(scorer.calibrator, "name", "") == "posterior"
+    if is_default and (rows := report.rows - report.none_rows) < FEWEST_ROWS:
+        few = f"{rows} rows of a class are few: below {FEWEST_ROWS} only a temperature is fitted; expect a rough fit"
+        warnings.warn(few, SmallValidationWarning, stacklevel=2)
+    error = np.sqrt(report.accuracy * (1 - report.accuracy) / report.rows) + 1e-9
+    if report.accuracy + 4 * error < report.largest_class:
+        shares = (
+            f"{report.accuracy:.1%} of the rows, the most frequent class alone would be in {report.largest_class:.1%}"
+        )
+        remedy = "check that labels and rows have the same order, and that label k is column k"
+        warnings.warn(f"the top class is the label in {shares}: {remedy}", CalibrationWarning, stacklevel=2)
+    if scorer.calibrator is not None and report.ece_after > max(BAD, report.perfect_ece + 4 * report.error):
+        remedy = "use more rows" if is_default else 'use the default, calibration="posterior"'
+        if report.none_rows and is_default:
+            remedy = "the network may not distinguish the NONE rows from the others: train it with rows labelled NONE"
+        remedy += "" if report.found == GIVEN else ", or give head= if the kind of the logits is another one"
+        warnings.warn(
+            f"the calibration is not good: the cross-fitted ECE is {report.ece_after:.3f} ± {report.error:.3f} "
+            f"({report.found}); {remedy}",
+            CalibrationWarning,
+            stacklevel=2,
+        )
