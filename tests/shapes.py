@@ -10,7 +10,7 @@ import torch
 from jaxtyping import TypeCheckError
 
 import slova
-from slova import calibration, heads, losses, metrics, thresholds
+from slova import calibration, heads, losses, metrics, multilabel, thresholds
 from slova.calibration import CALIBRATORS
 from slova.prediction_sets import PredictionSets
 
@@ -28,6 +28,7 @@ ARGUMENTS = {
     "probs": np.exp(LOG_PROBS),
     "labels": LABELS,
     "targets": np.eye(CLASSES)[LABELS],
+    "sets": LOGITS > 0,
     "confidence": np.exp(LOG_PROBS).max(axis=1),
     "hits": LOG_PROBS.argmax(axis=1) == LABELS,
     "inside": RNG.random(50),
@@ -42,7 +43,7 @@ ARGUMENTS = {
 def functions():
     """Each function of a module's `__all__`, and each `of` and `fit` of its classes, that is given arrays."""
     found = {}
-    for module in (heads, losses, metrics, calibration, thresholds):
+    for module in (heads, losses, metrics, calibration, thresholds, multilabel):
         for name in module.__all__:
             value = getattr(module, name)
             members = [name] if inspect.isfunction(value) else []
@@ -66,7 +67,7 @@ def arguments(function, kind):
 
 
 def test_the_functions_are_found():
-    assert len(FUNCTIONS) >= 38
+    assert len(FUNCTIONS) >= 43
     assert {"slova.metrics.ece", "slova.calibration.BetaCalibration.fit", "slova.losses.ova_loss"} <= FUNCTIONS.keys()
 
 

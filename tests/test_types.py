@@ -10,7 +10,17 @@ import slova.metrics
 from slova import _types
 
 HERE = Path(__file__).parent
-MODULES = ("heads", "_head", "losses", "metrics", "calibration", "thresholds", "prediction_sets", "scorer")
+MODULES = (
+    "heads",
+    "_head",
+    "losses",
+    "metrics",
+    "calibration",
+    "thresholds",
+    "prediction_sets",
+    "scorer",
+    "multilabel",
+)
 
 
 def test_public_functions_have_the_shapes_that_they_state():

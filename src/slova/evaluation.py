@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from slova._backend import Array, to_numpy
+from slova._backend import to_numpy
+from slova._types import Confidence, Labels, Weight
 from slova._validation import NONE, Flags, Floats, Ints, check_labels
 from slova.heads import Readout
 from slova.metrics import binning
@@ -114,8 +115,8 @@ class Conformity:
     """The cross-fitted probability of the true outcome of each validation row (N,), and that outcome (N,), K for NONE.
     Of more than 20,000 rows a random 20,000 are kept."""
 
-    scores: Array
-    outcomes: Array
+    scores: Confidence
+    outcomes: Labels
 
     @classmethod
     def of(cls, readout: Readout, labels: Ints, seed: int = 0) -> Conformity:
@@ -130,7 +131,7 @@ class Conformity:
 
 
 def evaluate(
-    prediction: Prediction, readout: Readout, labels: Array, *, weight: Floats | None = None, seed: int = 0
+    prediction: Prediction, readout: Readout, labels: Labels, *, weight: Weight | None = None, seed: int = 0
 ) -> Evaluation:
     """The metrics of a prediction, and of the distribution over K + 1 outcomes whose logs are in the readout."""
     log_probs = np.column_stack([to_numpy(readout.log_probs), to_numpy(readout.log_none)]).astype(np.float64)
@@ -153,7 +154,7 @@ def evaluate(
     )
 
 
-def selection_of(prediction: Prediction, labels: Array | None) -> Selection:
+def selection_of(prediction: Prediction, labels: Labels | None) -> Selection:
     """What `threshold_for` takes, from a prediction and the labels."""
     if labels is None:
         raise ValueError("labels must be given with the rows")

@@ -23,6 +23,17 @@ from numpy.typing import NDArray
 
 from slova import artifact
 from slova._backend import Array, floating, to_numpy
+from slova._types import (
+    BatchFloats,
+    ClassNumbers,
+    Confidence,
+    LogitRows,
+    Logits,
+    Probs,
+    SetRows,
+    Sets,
+    TargetRows,
+)
 from slova._validation import check_confidence, check_logits
 from slova.calibration import CALIBRATORS, AffineCalibration, Calibrator, resolve
 from slova.heads import NONE, log_multilabel, log_ova
@@ -41,17 +52,17 @@ class SetPrediction(NamedTuple):
     """The most probable sets (N, K) as booleans, the calibrated probability that each is exactly right (N,), and the
     probability of each label (N, K)."""
 
-    sets: Array
-    confidence: Array
-    probs: Array
+    sets: Sets
+    confidence: BatchFloats
+    probs: Probs
 
 
 @dataclass(frozen=True, eq=False)
 class LabelCalibration:
     """An affine calibrator of the logits of each label: f_k -> scale_k f_k + offset_k."""
 
-    scale: Array
-    offset: Array
+    scale: ClassNumbers
+    offset: ClassNumbers
 
     def __post_init__(self) -> None:
         scale, offset = np.asarray(self.scale, np.float64), np.asarray(self.offset, np.float64)
@@ -60,14 +71,14 @@ class LabelCalibration:
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "offset", offset)
 
-    def __call__(self, logits: Array) -> Array:
+    def __call__(self, logits: Logits) -> Logits:
         logits, ops = check_logits(logits)
         if logits.shape[-1] != len(self.scale):
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {len(self.scale)} calibrated labels")
         return ops.like(self.scale, logits) * logits + ops.like(self.offset, logits)
 
     @classmethod
-    def fit(cls, logits: Array, targets: Array) -> LabelCalibration:
+    def fit(cls, logits: LogitRows, targets: TargetRows) -> LabelCalibration:
         """Fit K logistic regressions of one variable. A label with fewer than 10 positive or negative rows uses the
         scale and offset that are fitted on all labels together."""
         logits, wanted = _check_targets(logits, targets)
@@ -102,8 +113,8 @@ class SetScorer:
     @classmethod
     def fit(
         cls,
-        logits: Array,
-        targets: Array,
+        logits: LogitRows,
+        targets: TargetRows,
         *,
         by_label: bool = False,
         calibration: str | Callable[..., Calibrator] | None = "exponential",
@@ -121,14 +132,14 @@ class SetScorer:
         confidence = replace(scorer, calibrator=fitted).predict(logits).confidence.astype(np.float64)
         return replace(scorer, calibrator=fitted, validation=Selection.histogram(confidence, right))
 
-    def logits(self, logits: Array) -> Array:
+    def logits(self, logits: Logits) -> Logits:
         """One-vs-all logits after the calibration of each label."""
         logits, _ = check_logits(logits)
         if self.labels not in (None, logits.shape[-1]):
             raise ValueError(f"logits {tuple(logits.shape)} do not have the {self.labels} labels of this scorer")
         return logits if self.before is None else self.before(logits)
 
-    def predict(self, logits: Array) -> SetPrediction:
+    def predict(self, logits: Logits) -> SetPrediction:
         """The most probable set of each row, its calibrated probability, and the probability of each label."""
         moved = self.logits(logits)
         ops = floating(moved, "logits")[1]
@@ -157,17 +168,17 @@ class SetScorer:
         return cls(labels=meta.get("labels"), **artifact.unpack_parts(tensors, meta, PARTS, VALUES))
 
 
-def subset_accuracy(sets: Array, targets: Array) -> float:
+def subset_accuracy(sets: SetRows, targets: TargetRows) -> float:
     """The share of rows whose set is exactly right."""
     return float((_matching(sets, targets) == _bools(targets, "targets")).all(axis=1).mean())
 
 
-def hamming(sets: Array, targets: Array) -> float:
+def hamming(sets: SetRows, targets: TargetRows) -> float:
     """The share of wrong labels among all N K labels."""
     return float((_matching(sets, targets) != _bools(targets, "targets")).mean())
 
 
-def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -> float:
+def set_ece(confidence: Confidence, sets: SetRows, targets: TargetRows, *, bins: int = 15) -> float:
     """ECE of the confidence (N,) in "exactly this set", in bins of equal width."""
     right = (_matching(sets, targets) == _bools(targets, "targets")).all(axis=1)
     column = check_confidence(confidence, "confidence")
@@ -176,7 +187,7 @@ def set_ece(confidence: Array, sets: Array, targets: Array, *, bins: int = 15) -
     return BinCounts.binned(column, right, bins, "width").value
 
 
-def set_nll(logits: Array, targets: Array) -> float:
+def set_nll(logits: LogitRows, targets: TargetRows) -> float:
     """Mean of -log P(exactly the labels that are true), the value of `multilabel_loss`."""
     logits, wanted = _check_targets(logits, targets)
     return float(-log_ova(np.where(wanted, logits, -logits).astype(np.float64)).sum(axis=1).mean())

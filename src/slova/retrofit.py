@@ -25,9 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova._backend import Array
 from slova._batches import batches, evaluation_mode, logits_of
 from slova._inputs import as_tensors
+from slova._types import FeatureRows, Labels, Logits, LogOdds
 from slova._validation import check_logits
 from slova.heads import SLOVA, SOFTMAX
 from slova.losses import ova_loss
@@ -39,7 +39,7 @@ class NotConvergedWarning(UserWarning):
     """`refit` stopped before the minimum, so that its result depends on the initial layer."""
 
 
-def log_odds(logits: Array) -> Array:
+def log_odds(logits: Logits) -> LogOdds:
     """log p_k / (1 - p_k) = f_k - log sum_{j != k} e^f_j for p = softmax(f): one-vs-all logits whose sigmoids are p.
 
     Adding a constant to a row changes nothing, so log-probabilities can be used as logits. Scaling the result is
@@ -89,7 +89,9 @@ def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size:
     return torch.cat(seen), torch.cat(labels)
 
 
-def refit(last: nn.Linear, features: Array, labels: Array, *, decay: float = 1e-3, steps: int = 100) -> nn.Linear:
+def refit(
+    last: nn.Linear, features: FeatureRows, labels: Labels, *, decay: float = 1e-3, steps: int = 100
+) -> nn.Linear:
     """A layer like `last` that minimises the mean `ova_loss` plus decay / 2 |weight|^2, by L-BFGS starting from `last`.
 
     The problem is convex (K logistic regressions), so the result does not depend on the start. A `NotConvergedWarning`
@@ -123,7 +125,7 @@ def refit(last: nn.Linear, features: Array, labels: Array, *, decay: float = 1e-
     return layer.to(last.weight)
 
 
-def _check_features(layer: nn.Linear, features: Array, labels: Array) -> tuple[Tensor, Tensor]:
+def _check_features(layer: nn.Linear, features: FeatureRows, labels: Labels) -> tuple[Tensor, Tensor]:
     """Features and labels on the host, in the precision of the layer."""
     features, labels = as_tensors((features, labels), layer)
     if not (isinstance(features, Tensor) and isinstance(labels, Tensor)):
