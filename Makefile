@@ -29,6 +29,7 @@ tests: $(READY)
 
 docs: $(READY)  ## write docs/api.md, docs/results.md, the table in README.md and the pictures anew
 	$(BIN)/python docs/make_api.py
+	$(BIN)/python docs/make_measurements.py
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_readme.py
 	mkdir -p slova-demo

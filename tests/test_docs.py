@@ -75,6 +75,13 @@ def test_the_reference_is_what_the_docstrings_say():
     assert make_api.PAGE.read_text() == make_api.page() + "\n", "docs/api.md is stale: run `make docs`"
 
 
+def test_the_measurements_are_what_the_rows_say():
+    spec = importlib.util.spec_from_file_location("make_measurements", ROOT / "docs" / "make_measurements.py")
+    make_measurements = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_measurements)
+    assert make_measurements.PAGE.read_text() == make_measurements.page(), "docs/measurements.md is stale"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
