@@ -195,7 +195,7 @@ def test_a_class_that_a_fold_lacks_is_improbable_there_but_not_impossible():
     np.testing.assert_allclose(one.outputs(X).sum(axis=1), 1)
 
 
-@pytest.mark.filterwarnings("ignore:.*a calibration map needs")
+@pytest.mark.filterwarnings("ignore:.*rows of a class are few")
 def test_too_few_rows_are_said_to_be_too_few():
     X = make_blobs(9, centers=3, random_state=0)[0]
     with pytest.warns(SmallValidationWarning, match="the smallest class has 1 rows for 4 folds"):

@@ -86,7 +86,7 @@ class LabelCalibration:
         count = wanted.sum(axis=0)
         known = np.minimum(count, len(wanted) - count) >= RARE
         fits = [_affine(logits[:, k], wanted[:, k]) if known[k] else common for k in range(logits.shape[1])]
-        return cls([found.scale for found in fits], [found.offset for found in fits])
+        return cls(np.array([found.scale for found in fits]), np.array([found.offset for found in fits]))
 
 
 PARTS = ("before", "calibrator", "validation")
