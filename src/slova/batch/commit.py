@@ -78,7 +78,7 @@ def _write(file: Any, batches: Iterable[Any]) -> None:
     writer: Any = None
     try:
         for batch in batches:
-            writer = writer or pyarrow().parquet.ParquetWriter(file, batch.schema)
+            writer = writer or pyarrow().parquet.ParquetWriter(file, batch.schema, write_page_checksum=True)
             writer.write_batch(batch)
     finally:
         if writer is not None:

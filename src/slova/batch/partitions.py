@@ -12,8 +12,8 @@ from typing import Any
 
 from slova.batch.batches import Location, read_batch
 from slova.io import Block, TableError
-from slova.io.blocks import block_rows
-from slova.io.parquet import LIST, columns_of, list_length, open_parquet
+from slova.io.blocks import MEMORY, Bounds, block_rows
+from slova.io.parquet import columns_of, declared_columns, declared_rows, open_parquet
 
 __all__ = ["ParquetFiles", "Partition", "Source"]
 
@@ -64,10 +64,14 @@ class ParquetFiles:
         return sum(partition.rows for partition in self.partitions)
 
     @classmethod
-    def of(cls, source: Source, *, rows: int | None = None, size: int | None = None) -> ParquetFiles:
-        """`rows` is the approximate number of rows per partition, `size` the number per batch."""
+    def of(
+        cls, source: Source, *, rows: int | None = None, size: int | None = None, memory: int = MEMORY
+    ) -> ParquetFiles:
+        """`rows` is the approximate number of rows per partition, `size` the number per batch, and `memory` the most
+        bytes that the logits of a batch may have."""
         files = _files(source)
-        classes = _classes(files)
+        classes = _classes(files, memory)
+        size = size if size is None else max(1, min(size, memory // (8 * classes)))
         partitions: list[Partition] = []
         for path in files:
             before = sum(partition.rows for partition in partitions)
@@ -97,8 +101,8 @@ def _inside(folder: Path) -> list[Path]:
     return files
 
 
-def _classes(files: Sequence[Path]) -> int:
-    """The number of classes in the first file with rows. All files must have the same columns."""
+def _classes(files: Sequence[Path], memory: int) -> int:
+    """The number of classes in the first file with rows. All files must have the same columns, and as many classes."""
     classes, first = 0, None
     for path in files:
         with open_parquet(path) as file:
@@ -106,8 +110,9 @@ def _classes(files: Sequence[Path]) -> int:
             first = first or file.schema_arrow
             if not first.equals(file.schema_arrow):
                 raise TableError(f"{path} has other columns than {files[0]}: {_difference(file.schema_arrow, first)}")
-            if not classes and file.metadata.num_rows:
-                classes = list_length(file) if columns == [LIST] else len(columns)
+            if file.metadata.num_rows:
+                classes = classes or declared_columns(file, columns)
+                declared_rows(file, columns, Bounds(classes=classes, memory=memory), path)
     return max(1, classes)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from slova.batch.fitting import Plan, fit_and_evaluate
 from slova.calibration import CALIBRATORS
 from slova.cli.files import check_output
-from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, workers
+from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, max_memory, workers
 from slova.cli.stream import check_engine_options, open_rows
 from slova.cli.terminal import print_json, progress
 from slova.io import Table, TableError
@@ -47,6 +47,7 @@ STREAMED = ("exponential", "none")  # what fits without all rows in memory
 @engine
 @workers
 @batch_size
+@max_memory
 @as_json
 def fit(
     logits: Path,
@@ -61,6 +62,7 @@ def fit(
     engine: str | None,
     workers: int | None,
     size: int | None,
+    memory: int,
     as_json: bool,
 ) -> None:
     """Fit a scorer to validation LOGITS and their labels. LOGITS may be one-vs-all logits, softmax logits,
@@ -75,7 +77,7 @@ def fit(
     _check_calibration(calibration, given)
     _check_streaming(calibration, rescale=rescale, stream=stream, engine=engine, workers=workers)
     check_output(output, logits, labels)
-    table = Table(logits, labels, size)
+    table = Table(logits, labels, size, memory)
     if streaming:
         plan = Plan(head=head, calibration="none" if calibration == "none" else "exponential", **given)
         scorer = _fit_streaming(table, plan, engine, workers)

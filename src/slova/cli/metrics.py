@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from slova.batch.metric_states import BINS, Values, compute_metrics
 from slova.cli.files import scorer_or_none
-from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, workers
+from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, max_memory, workers
 from slova.cli.stream import open_rows, scorer_for
 from slova.cli.terminal import aligned, print_json
 from slova.io import Table
@@ -41,6 +42,7 @@ NAMES = {
 @engine
 @workers
 @batch_size
+@max_memory
 @as_json
 def metrics(
     logits: Path,
@@ -51,6 +53,7 @@ def metrics(
     engine: str | None,
     workers: int | None,
     size: int | None,
+    memory: int,
     as_json: bool,
 ) -> None:
     """Compute accuracy, calibration and OOD metrics of LOGITS with labels.
@@ -58,8 +61,8 @@ def metrics(
     Example: slova metrics test.npz --model model.slova --ood ood.npz
     """
     known = scorer_or_none(model, head)
-    tables = [Table(logits, labels, size)]
-    tables += [] if ood is None else [Table(ood, size=size)]
+    tables = [Table(logits, labels, size, memory, known and (known.head.columns or known.classes))]
+    tables += [] if ood is None else [replace(tables[0], path=ood, labels=None)]
     with open_rows(tables, engine, workers) as (rows, *others):
         scorer = scorer_for(rows, known, head)
         _report(compute_metrics(rows, scorer, *others), scorer.head.name, as_json)

@@ -10,6 +10,7 @@ import click
 
 from slova.batch import ENGINES
 from slova.heads import HEADS
+from slova.io.blocks import MEMORY
 
 __all__ = [
     "FILE",
@@ -20,6 +21,7 @@ __all__ = [
     "engine",
     "head_or_model",
     "labels_file",
+    "max_memory",
     "thresholds",
     "workers",
 ]
@@ -39,6 +41,16 @@ batch_size = click.option(
     type=click.IntRange(1),
     metavar="ROWS",
     help="Rows at a time.  [65,536; fewer with more than 32 classes]",
+)
+max_memory = click.option(
+    "--max-memory",
+    "memory",
+    type=click.IntRange(1),
+    default=MEMORY >> 20,
+    show_default=True,
+    metavar="MIB",
+    callback=lambda context, option, value: value << 20,
+    help="Maximum size of the arrays that are read at once; larger ones are refused unread.",
 )
 engine = click.option(
     "--engine",

@@ -12,7 +12,7 @@ import click
 
 from slova.artifact import atomic_path
 from slova.cli.files import check_output, scorer_or_none
-from slova.cli.options import FILE, batch_size, head_or_model, labels_file
+from slova.cli.options import FILE, batch_size, head_or_model, labels_file, max_memory
 from slova.cli.stream import Streamed, scorer_for
 from slova.cli.terminal import tracked
 from slova.io import Table
@@ -32,6 +32,7 @@ __all__ = ["report", "write"]
     "--ood", type=FILE, multiple=True, help="Logits of out-of-distribution inputs; may be given more than once."
 )
 @batch_size
+@max_memory
 def report(
     logits: Path,
     output: Path,
@@ -40,6 +41,7 @@ def report(
     head: str | None,
     ood: tuple[Path, ...],
     size: int | None,
+    memory: int,
 ) -> None:
     """Show how well LOGITS with labels are calibrated, as one offline HTML page.
 
@@ -51,9 +53,9 @@ def report(
 
     start = time.monotonic()
     known = scorer_or_none(model, head)
-    table = Table(logits, labels, size)
+    table = Table(logits, labels, size, memory, known and (known.head.columns or known.classes))
     scorer = scorer_for(Streamed(table), known, head)
-    others = _by_name([Table(path, size=size) for path in ood])
+    others = _by_name([replace(table, path=path, labels=None) for path in ood])
     found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
     html = render(model_page(logits.name, _lede(int(found[0].ece.count.sum()), scorer, model), found))
     write(output, html)

@@ -14,7 +14,7 @@ from slova.batch.engines import open_engine
 from slova.batch.jobs import score as score_files
 from slova.batch.partitions import ParquetFiles
 from slova.cli.files import check_output, load, threshold
-from slova.cli.options import FILE, as_json, batch_size, engine, thresholds, workers
+from slova.cli.options import FILE, as_json, batch_size, engine, max_memory, thresholds, workers
 from slova.cli.stream import check_engine_options
 from slova.cli.terminal import print_json, tracked
 from slova.heads import NONE
@@ -38,6 +38,7 @@ __all__ = ["score"]
 @workers
 @click.option("--overwrite", is_flag=True, help="With --engine: replace a folder of earlier predictions.")
 @batch_size
+@max_memory
 @as_json
 def score(
     logits: Path,
@@ -47,6 +48,7 @@ def score(
     workers: int | None,
     overwrite: bool,
     size: int | None,
+    memory: int,
     as_json: bool,
     **thresholds: float | None,
 ) -> None:
@@ -65,9 +67,9 @@ def score(
     saved = load(model)
     reject = threshold(saved, thresholds)
     if engine is None:
-        rows, rejected = _score(Table(logits, size=size), output, saved, reject)
+        rows, rejected = _score(Table(logits, size=size, memory=memory), output, saved, reject)
     else:
-        table = ParquetFiles.of(logits, size=size)
+        table = ParquetFiles.of(logits, size=size, memory=memory)
         check_folder(output, overwrite=overwrite, inputs=table.files)
         with open_engine(engine, workers) as run:
             found = score_files(

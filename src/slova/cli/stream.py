@@ -82,4 +82,4 @@ def check_engine_options(engine: str | None, **options: Any) -> None:
 def _parquet(table: Table) -> ParquetFiles:
     if table.labels is not None:
         raise click.UsageError("with --engine, labels must be in the same files, in a column `label`")
-    return ParquetFiles.of(table.path, size=table.size)
+    return ParquetFiles.of(table.path, size=table.size, memory=table.memory)

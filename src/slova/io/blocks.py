@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from slova._backend import Array
 
 __all__ = [
     "LABEL",
+    "MEMORY",
     "Block",
+    "Bounds",
     "Columns",
     "OpenWriter",
     "Read",
     "TableError",
     "block_rows",
+    "check_names",
+    "check_type",
     "label_column",
     "logit_columns",
 ]
 
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
+MEMORY = 2 << 30  # bytes of the arrays that are read at once, unless --max-memory says otherwise
 LABEL = "label"
 NUMBERED = "logit_(0|[1-9][0-9]*)"
 
@@ -41,14 +50,50 @@ class Block(NamedTuple):
     done: float
 
 
-Read = Callable[[Path, Sequence[str], int | None], Iterator[Block]]
-"""(path, roles, rows per block or None for the default) -> blocks; roles are "logits", "labels" or both."""
+@dataclass(frozen=True)
+class Bounds:
+    """What is read at once: `size` rows (None for a few megabytes) of `classes` logits (None for any number), and
+    never more than `memory` bytes."""
+
+    size: int | None = None
+    classes: int | None = None
+    memory: int = MEMORY
+
+    def rows(self, columns: int, path: Path | str, itemsize: int = 8) -> int:
+        """The rows per block of a file that declares so many logits per row, checked before any is read."""
+        self.check_classes(columns, path)
+        if columns * itemsize > self.memory:
+            raise TableError(
+                f"{path} has {columns} logits per row: a row of {columns * itemsize >> 20} MiB is more than "
+                f"--max-memory, {self.memory >> 20} MiB"
+            )
+        return min(block_rows(self.size, max(1, columns)), max(1, self.memory // max(1, columns * itemsize)))
+
+    def check_classes(self, columns: float, path: Path | str) -> None:
+        if self.classes is not None and columns != self.classes:
+            raise TableError(f"{path} has {columns:.12g} logits per row, expected {self.classes}, one per class")
+
+
+Read = Callable[[Path, Sequence[str], Bounds], Iterator[Block]]
+"""(path, roles, bounds) -> blocks; roles are "logits", "labels" or both."""
 OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Columns], None]]]
 """path -> a context manager that yields a function to write blocks of columns, and completes the file on success."""
 
 
 def block_rows(size: int | None, classes: int) -> int:
     return size if size is not None else max(1, min(ROWS, CELLS // classes))
+
+
+def check_type(dtype: np.dtype[Any], role: str, path: Path | str) -> None:
+    kinds, expected = ("f", "floating point") if role == "logits" else ("iuf", "integers")
+    if dtype.kind not in kinds:
+        raise TableError(f"{path} has {role} of type {dtype}; expected {expected}")
+
+
+def check_names(names: Sequence[str], path: Path | str) -> None:
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise TableError(f"{path} has the column {min(twice)!r} twice")
 
 
 def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:

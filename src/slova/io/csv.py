@@ -7,7 +7,6 @@ import io
 import itertools
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -17,14 +16,14 @@ from typing import IO, Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import Block, Columns, TableError, block_rows, label_column, logit_columns
+from slova.io.blocks import Block, Bounds, Columns, TableError, block_rows, check_names, label_column, logit_columns
 
 __all__ = ["open_writer", "read", "stdout_writer"]
 
 Cells = list[list[str]]
 
 
-def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     """Blocks of logits and labels in float64."""
     with open(path, "rb") as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as text:
         length = os.fstat(binary.fileno()).st_size
@@ -33,7 +32,7 @@ def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
             names = _header(rows, path)
             chosen = _chosen(names, roles, path)
             wanted = list(itertools.chain(*chosen.values()))
-            height, number = block_rows(size, len(wanted)), 0
+            height, number = _height(bounds, chosen, path), 0
             for block in _batched(rows, height):
                 numbers = _numbers(block, number, names, wanted, path)
                 number += len(block)
@@ -46,9 +45,7 @@ def _header(rows: Iterator[list[str]], path: Path) -> list[str]:
     names = [name.strip() for name in next(rows, [])]
     if not names:
         raise TableError(f"{path} is empty: expected a header with the names of the columns")
-    twice = [name for name, count in Counter(names).items() if name and count > 1]
-    if twice:
-        raise TableError(f"{path} has the column {min(twice)!r} twice")
+    check_names(names, path)
     return names
 
 
@@ -61,6 +58,10 @@ def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, lis
     if "labels" in roles:
         chosen["labels"] = [positions[label_column(names, path)]]
     return chosen
+
+
+def _height(bounds: Bounds, chosen: dict[str, list[int]], path: Path) -> int:
+    return bounds.rows(len(chosen["logits"]), path) if "logits" in chosen else block_rows(bounds.size, 1)
 
 
 def _is_plain(text: str) -> bool:

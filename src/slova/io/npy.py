@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from slova._backend import Array
-from slova.io.blocks import Block, Columns, TableError, block_rows
+from slova.io.blocks import Block, Bounds, Columns, TableError, block_rows, check_type
 
 __all__ = ["Header", "array_blocks", "block_height", "open_writer", "read", "read_header", "write_header"]
 
@@ -36,14 +36,14 @@ class Header(NamedTuple):
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
 
-def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     """Blocks of the one array in the file. Labels must be in a second file."""
     if len(roles) != 1:
         raise TableError(f"{path} holds logits only: give the file of the labels with --labels")
     with open(path, "rb") as file:
         header = read_header(file, str(path), os.fstat(file.fileno()).st_size, roles[0])
         seen = 0
-        for array in array_blocks(file, header, block_height(header, size), str(path)):
+        for array in array_blocks(file, header, block_height(header, bounds, path), str(path)):
             seen += len(array)
             logits, labels = (array, None) if roles[0] == "logits" else (None, array)
             yield Block(logits, labels, seen / header.shape[0])
@@ -57,6 +57,7 @@ def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
         raise TableError(f"{name} holds Python objects, which are never unpickled; expected an array of numbers")
+    check_type(dtype, role, name.removesuffix(f": {role}"))
     shape = (*shape, 1) if role == "logits" and len(shape) == 1 else shape  # one column: a binary problem
     wanted = ("rows", "classes") if role == "logits" else ("rows",)
     if len(shape) != len(wanted):
@@ -67,8 +68,11 @@ def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
     return header
 
 
-def block_height(header: Header, size: int | None) -> int:
-    return block_rows(size, max(1, header.shape[-1] if len(header.shape) == 2 else 1))
+def block_height(header: Header, bounds: Bounds, path: Path) -> int:
+    """The rows per block, checked by the header alone."""
+    if len(header.shape) == 2:
+        return bounds.rows(header.shape[1], path, header.dtype.itemsize)
+    return block_rows(bounds.size, 1)
 
 
 def array_blocks(stream: IO[bytes], header: Header, height: int, name: str) -> Iterator[Array]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from slova._backend import Array
-from slova.io.blocks import Block, Columns, TableError
+from slova.io.blocks import Block, Bounds, Columns, TableError, check_names
 from slova.io.npy import Header, array_blocks, block_height, read_header, write_header
 
 __all__ = ["open_writer", "read"]
@@ -27,15 +27,16 @@ DAMAGE = (
 COPY = 1 << 20
 
 
-def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     """Blocks of the requested arrays."""
     try:
         with zipfile.ZipFile(path) as archive, ExitStack() as stack:
             members = {name: _member(archive, name, path, stack) for name in roles}
             rows = _common_length({name: header for name, (_, header) in members.items()}, path)
-            height = block_height(next(iter(members.values()))[1], size)
+            height = block_height(next(iter(members.values()))[1], bounds, path)
             streams = [
-                array_blocks(stream, header, height, f"{path}: {name}") for name, (stream, header) in members.items()
+                array_blocks(_seekable(stream, header, stack), header, height, f"{path}: {name}")
+                for name, (stream, header) in members.items()
             ]
             for number, arrays in enumerate(zip(*streams, strict=True)):
                 found: dict[str, Array] = dict(zip(roles, arrays, strict=True))
@@ -46,17 +47,19 @@ def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path, stack: ExitStack) -> tuple[IO[bytes], Header]:
     """A member, positioned at its data, and its header."""
+    check_names(archive.namelist(), path)
     if f"{name}.npy" not in archive.namelist():
         there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
         raise TableError(f"{path} has no array {name!r}: found {there or 'none'}")
     info = archive.getinfo(f"{name}.npy")
     stream = stack.enter_context(archive.open(info))
-    header = read_header(stream, f"{path}: {name}", info.file_size, name)
-    return (_on_disk(stream, header, stack) if header.fortran else stream), header
+    return stream, read_header(stream, f"{path}: {name}", info.file_size, name)
 
 
-def _on_disk(stream: IO[bytes], header: Header, stack: ExitStack) -> IO[bytes]:
-    """A copy in an unnamed temporary file, which can be memory-mapped."""
+def _seekable(stream: IO[bytes], header: Header, stack: ExitStack) -> IO[bytes]:
+    """An array in Fortran order is copied to an unnamed temporary file, which can be memory-mapped."""
+    if not header.fortran:
+        return stream
     copy = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     copy.seek(header.offset)
     shutil.copyfileobj(stream, copy, COPY)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import LABEL, Block, Columns, TableError, block_rows, label_column, logit_columns
+from slova.io.blocks import (
+    CELLS,
+    LABEL,
+    Block,
+    Bounds,
+    Columns,
+    TableError,
+    block_rows,
+    check_names,
+    label_column,
+    logit_columns,
+)
 
 __all__ = [
     "LIST",
     "columns_of",
+    "declared_columns",
+    "declared_rows",
     "labels_of",
-    "list_length",
     "logits_of",
     "open_parquet",
     "open_writer",
@@ -28,13 +42,13 @@ LIST = "logits"
 BUFFER = 1 << 20  # bytes: pages are read on demand, not whole row groups
 
 
-def read(path: Path, roles: Sequence[str], size: int | None) -> Iterator[Block]:
+def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     with open_parquet(path) as file:
         columns = columns_of(file.schema_arrow, roles, path)
-        classes = list_length(file) if LIST in columns else len(columns)
         number, rows = 0, file.metadata.num_rows
         chosen = [name for name in columns if name != LABEL]
-        for batch in file.iter_batches(block_rows(size, max(1, classes)), columns=columns):
+        height = declared_rows(file, chosen, bounds, path) if "logits" in roles else block_rows(bounds.size, 1)
+        for batch in file.iter_batches(height, columns=columns):
             logits = logits_of(batch, chosen, path, number) if "logits" in roles else None
             number += batch.num_rows
             yield Block(logits, labels_of(batch, path) if "labels" in roles else None, number / rows)
@@ -47,7 +61,9 @@ def open_parquet(path: Path) -> Iterator[Any]:
     with open(path, "rb"):  # distinguishes a missing file from a damaged one
         pass
     try:
-        with arrow.parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+        with arrow.parquet.ParquetFile(
+            path, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+        ) as file:
             yield file
     except (arrow.ArrowException, OSError) as error:
         raise TableError(f"{path} is not a readable parquet file: {error}") from error
@@ -65,6 +81,7 @@ def pyarrow() -> Any:
 
 def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]:
     """The columns of the requested roles, logits first."""
+    check_names(schema.names, path)
     columns = []
     if "logits" in roles:
         columns += (
@@ -84,11 +101,28 @@ def _has_list(schema: Any) -> bool:
     return hasattr(getattr(type, "storage_type", type), "value_type")
 
 
-def list_length(file: Any) -> int:
-    """The number of classes, read from the first row of a list column."""
-    for batch in file.iter_batches(1, columns=[LIST]):
-        return max(1, _list(batch).value_lengths()[0].as_py() or 0)
-    return 1
+def declared_rows(file: Any, columns: list[str], bounds: Bounds, path: Path) -> int:
+    """The rows per block, checked by the footer alone. It declares how many numbers a list column has, so lists that
+    are longer on average than expected are refused unread; where they are few, reading them finds the row."""
+    if columns != [LIST]:
+        return bounds.rows(len(columns), path)
+    numbers, longest = _list_lengths(file)
+    if numbers > CELLS:
+        bounds.check_classes(longest, path)
+    return replace(bounds, classes=None).rows(math.ceil(longest), path)
+
+
+def declared_columns(file: Any, columns: list[str]) -> int:
+    """The number of logits per row, by the footer alone."""
+    return math.ceil(_list_lengths(file)[1]) if columns == [LIST] else len(columns)
+
+
+def _list_lengths(file: Any) -> tuple[int, float]:
+    """The number of logits in a list column, and the most per row, on average in a row group."""
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    leaf = next(i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] == LIST)
+    counts = [(group.column(leaf).num_values, group.num_rows) for group in groups if group.num_rows]
+    return sum(values for values, _ in counts), max((values / rows for values, rows in counts), default=1.0)
 
 
 def logits_of(batch: Any, columns: list[str], path: Path | str, number: int) -> Array:
@@ -140,7 +174,7 @@ def open_writer(path: Path) -> Iterator[Callable[[Columns], None]]:
         def write(columns: Columns) -> None:
             nonlocal writer
             table = arrow.table(dict(columns))
-            writer = writer or arrow.parquet.ParquetWriter(file, table.schema)
+            writer = writer or arrow.parquet.ParquetWriter(file, table.schema, write_page_checksum=True)
             writer.write_table(table)
 
         try:

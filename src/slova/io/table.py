@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from slova._backend import Array
 from slova.heads import NONE
-from slova.io.blocks import Block, TableError
+from slova.io.blocks import MEMORY, Block, Bounds, TableError, check_type
 from slova.io.formats import format_of
 
 __all__ = ["Table", "floating_logits", "integer_labels"]
@@ -19,39 +19,49 @@ __all__ = ["Table", "floating_logits", "integer_labels"]
 
 @dataclass(frozen=True)
 class Table:
-    """A file of logits. `labels` is a separate file of labels, `size` the number of rows per block."""
+    """A file of logits. `labels` is a separate file of labels, `size` the number of rows per block, `memory` the
+    most bytes that the arrays read at once may have, and `expected` the number of logits per row, if it is known."""
 
     path: Path
     labels: Path | None = None
     size: int | None = None
+    memory: int = MEMORY
+    expected: int | None = None
 
     def blocks(self, *, labelled: bool = False, classes: int | None = None) -> Generator[Block, None, None]:
         """Blocks of logits in float32 or float64 without NaN and, if `labelled`, labels in int64 from NONE to K - 1."""
+        classes = self.expected if classes is None else classes
+        bounds = Bounds(self.size, classes, self.memory)
         try:
-            yield from _checked(self, self._joined() if labelled else self._read(self.path, "logits"), classes)
+            yield from _checked(self, self._joined(bounds) if labelled else _read(self.path, bounds, "logits"), classes)
         except OSError as error:
             raise TableError(f"{error.filename or self.path} cannot be read: {error.strerror or error}") from error
 
     def arrays(self) -> tuple[Array, Array]:
-        """All logits and labels, in memory."""
-        blocks = list(self.blocks(labelled=True))
+        """All logits and labels, in memory. A file that is too large is refused after its first block."""
+        blocks, seen = [], 0
+        for block in self.blocks(labelled=True):
+            seen += block.logits.nbytes + block.labels.nbytes
+            if seen / block.done > self.memory:
+                raise TableError(
+                    f"{self.path} needs {round(seen / block.done) >> 20} MiB, more than --max-memory, "
+                    f"{self.memory >> 20} MiB: raise it, or fit with --stream"
+                )
+            blocks.append(block)
         return np.concatenate([block.logits for block in blocks]), np.concatenate([block.labels for block in blocks])
 
     def classes(self) -> int:
         """The number of logits per row, read from the first row."""
-        with contextlib.closing(Table(self.path, size=1).blocks()) as blocks:
+        with contextlib.closing(replace(self, labels=None, size=1).blocks()) as blocks:
             return int(next(blocks).logits.shape[1])
 
-    def _read(self, path: Path, *roles: str) -> Iterator[Block]:
-        return format_of(path).read(path, roles, self.size)
-
-    def _joined(self) -> Iterator[Block]:
+    def _joined(self, bounds: Bounds) -> Iterator[Block]:
         if self.labels is None:
-            yield from self._read(self.path, "logits", "labels")
+            yield from _read(self.path, bounds, "logits", "labels")
             return
-        labels = _Cursor(block.labels for block in self._read(self.labels, "labels"))
+        labels = _Cursor(block.labels for block in _read(self.labels, bounds, "labels"))
         seen = 0
-        for block in self._read(self.path, "logits"):
+        for block in _read(self.path, bounds, "logits"):
             rows = len(block.logits)
             found, seen = labels.take(rows), seen + rows
             if len(found) < rows:
@@ -59,6 +69,10 @@ class Table:
             yield Block(block.logits, found, block.done)
         if len(labels.take(1)):
             raise TableError(f"{self.labels} has more labels than the {seen} rows of {self.path}")
+
+
+def _read(path: Path, bounds: Bounds, *roles: str) -> Iterator[Block]:
+    return format_of(path).read(path, roles, bounds)
 
 
 class _Cursor:
@@ -83,8 +97,7 @@ def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iter
     first = 0
     for block in blocks:
         logits = floating_logits(block.logits, table.path)
-        if classes is not None and logits.shape[1] != classes:
-            raise TableError(f"{table.path} has {logits.shape[1]} logits per row, expected {classes}, one per class")
+        Bounds(classes=classes).check_classes(logits.shape[1], table.path)
         classes = logits.shape[1]
         if np.isnan(logits).any():
             raise _nan_error(table.path, first, logits, blocks)
@@ -99,8 +112,7 @@ def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iter
 
 def floating_logits(logits: Array, path: Path | str) -> Array:
     """Logits as float32 or float64."""
-    if logits.dtype.kind != "f":
-        raise TableError(f"{path} has logits of type {logits.dtype}; expected floating point")
+    check_type(logits.dtype, "logits", path)
     return logits.astype(np.float32 if logits.dtype.itemsize <= 4 else np.float64, copy=False)
 
 
@@ -118,8 +130,7 @@ def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> 
 def integer_labels(labels: Array, first: int, classes: int, path: Path | str) -> Array:
     """Labels as int64; floating point is accepted where it is integral, as in csv files. One column has two classes."""
     classes = max(2, classes)
-    if labels.dtype.kind not in "iuf":
-        raise TableError(f"{path} has labels of type {labels.dtype}; expected integers")
+    check_type(labels.dtype, "labels", path)
     bad = ~((labels >= NONE) & (labels < classes) & (labels == np.floor(labels)))
     if bad.any():
         row, label = first + int(bad.argmax()), labels[bad.argmax()].item()
