@@ -73,6 +73,26 @@ def test_a_request_in_flight_is_answered_and_no_new_one_is_taken(saved, scorer):
     assert answers[0]["confidence"] == pytest.approx(float(expected.confidence[0]), abs=1e-5)
 
 
+def test_an_error_inside_the_server_is_in_its_log(saved):
+    code = """
+import sys
+from dataclasses import replace
+import slova.serve
+load = slova.serve.load_model
+slova.serve.load_model = lambda *words, **more: replace(load(*words, **more), run=lambda *_: 1 / 0)
+from slova.cli import main
+main(sys.argv[1:])
+"""
+    command = [sys.executable, "-c", code, "serve", str(saved), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        port = int(re.search(r"on http://127.0.0.1:(\d+)", process.stderr.readline())[1])
+        assert ask(port)[0] == 500
+        process.send_signal(signal.SIGTERM)
+        log = process.communicate(timeout=60)[1]
+    assert "ERROR slova.serve: a request failed" in log
+    assert "ZeroDivisionError: division by zero" in log
+
+
 @pytest.mark.parametrize("source", ["file", "environment"])
 def test_the_token_comes_from_a_file_or_the_environment(saved, tmp_path, source):
     (tmp_path / "token").write_text("s3cret\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
@@ -78,6 +79,7 @@ def serve(
     batching = Batching(rows=batch_rows, seconds=batch_wait / 1000)
     app = application(loaded, limits=limits, batching=batching, token=token, window=window)
     listener = listen(host, port)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     _announce(loaded.name, host, listener.getsockname()[1], token)
     run_server(app, listener, limits=limits)
     click.echo("stopped", err=True)

@@ -38,12 +38,12 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.batcher.working():
+        async with service.working():
             yield
 
     app = FastAPI(
         title="slova", version=slova.__version__, description=schema.ABOUT, lifespan=lifespan,
-        docs_url=None, redoc_url=None,
+        docs_url=None, redoc_url=None, redirect_slashes=False,  # a redirect would follow a forged Host
     )  # fmt: skip
     app.add_middleware(Middleware, metrics=service.metrics, token=token)
     app.add_exception_handler(RequestError, _request_error)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -37,8 +39,14 @@ class _Connection(H11Protocol):
         # asyncio sets it only if the socket declares its protocol; without it small responses wait for a delayed ACK
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if len(self.connections) > self.server_limits.connections:
-            transport.abort()
+            self._crowding().transport.abort()
         self._update_timer()
+
+    def _crowding(self) -> _Connection:
+        """The connection to close: one of the client that has the most, this one if it is of that client."""
+        counts = Counter(map(_host, self.connections))
+        most = max(counts.values())
+        return next(each for each in (self, *self.connections) if counts[_host(each)] == most)  # type: ignore[misc]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -82,3 +90,7 @@ class _Connection(H11Protocol):
             if (timer := getattr(self, name)) is not None:
                 timer.cancel()
             setattr(self, name, None)
+
+
+def _host(connection: Any) -> str:
+    return connection.client[0] if connection.client else ""

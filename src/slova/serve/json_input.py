@@ -1,30 +1,53 @@
-"""Parse untrusted JSON: strict UTF-8, no NaN, no deep nesting, numbers where numbers are expected."""
+"""Parse untrusted JSON: strict UTF-8, no NaN, no deep nesting, numbers where numbers are expected, and memory in
+proportion to what the model takes, whatever is sent."""
 
 from __future__ import annotations
 
-import json
-from typing import Any, NoReturn
+import math
+from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from slova.serve.limits import RequestError
+from slova.serve.model import Model
 
-__all__ = ["as_object", "numbers", "parse_json", "reject_of"]
+__all__ = ["Counts", "as_object", "most_marks", "numbers", "parse_json", "reject_of"]
+
+SLACK = 256  # lists, objects and strings of a request beside its rows
+UNBOUNDED = 1 << 62
 
 
-def parse_json(text: bytes) -> Any:
+Counts = dict[bytes, tuple[str, int]]
+
+
+def most_marks(model: Model, rows: int) -> Counts:
+    """How many lists, objects, numbers and strings the JSON of so many rows has at most, by the mark of each. Names,
+    shapes and parameters are few."""
+    lists = sum(_size((rows, *tensor.shape[1:-1]), rows) for tensor in model.inputs)
+    values = sum(_size((rows, *tensor.shape[1:]), rows) for tensor in model.inputs)
+    return {
+        b"[": ("lists", SLACK + lists),
+        b"{": ("objects", SLACK + 2 * len(model.inputs)),
+        b",": ("values", SLACK + values + lists),
+        b'"': ("quotation marks", SLACK * (1 + len(model.inputs))),
+    }
+
+
+def _size(shape: tuple[int, ...], rows: int) -> int:
+    """The number of cells, and of the lists around them; an axis of any size is bounded by the body only."""
+    return UNBOUNDED if -1 in shape else rows + sum(math.prod(shape[: i + 1]) for i in range(len(shape)))
+
+
+def parse_json(text: bytes, most: Counts) -> Any:
+    """The content of a body. Its marks are counted first, so that no more objects are made than a request can have."""
+    for mark, (name, number) in most.items():
+        if (found := text.count(mark)) > number:
+            raise RequestError(400, f"the body has {found} {name}; a request has at most {number}")
     try:
-        return json.loads(text.decode(), parse_constant=_constant)
-    except RecursionError as error:
-        raise RequestError(400, "the body is nested too deeply") from error
-    except UnicodeDecodeError as error:
-        raise RequestError(400, "the body is not UTF-8") from error
+        return from_json(text, allow_inf_nan=False)
     except ValueError as error:
         raise RequestError(400, f"the body is not JSON: {error}") from error
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
 
 
 def as_object(value: Any, name: str) -> dict[str, Any]:
@@ -37,6 +60,8 @@ def numbers(value: Any, name: str) -> np.ndarray[Any, Any]:
     """A list of finite numbers, or of such lists of equal lengths, as an array."""
     if not isinstance(value, list):
         raise RequestError(400, f"the input {name} must be a list of numbers")
+    if _kinds(value) - {int, float, bool}:  # numpy would make an array of the longest text
+        raise RequestError(400, f"the input {name} must contain numbers only")
     try:
         array = np.array(value)
     except (ValueError, OverflowError, RecursionError) as error:
@@ -46,6 +71,14 @@ def numbers(value: Any, name: str) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "f" and np.isinf(array).any():
         raise RequestError(400, f"the input {name} has an infinite number")
     return array
+
+
+def _kinds(value: list[Any]) -> set[type]:
+    """The types of what is in a list, and in the lists in it."""
+    kinds = set(map(type, value))
+    if list in kinds:
+        kinds = kinds - {list} | {kind for each in value if type(each) is list for kind in _kinds(each)}
+    return kinds
 
 
 def reject_of(fields: dict[str, Any], default: float) -> float:

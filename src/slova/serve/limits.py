@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 __all__ = ["Admission", "Batching", "Limits", "RequestError", "Ticket", "unavailable"]
 
@@ -48,37 +51,83 @@ def unavailable(message: str) -> RequestError:
 
 @dataclass
 class Admission:
-    """The number of requests in progress and the bytes of their bodies."""
+    """The requests in progress: the bytes of their bodies, and how many are being answered.
+
+    A request takes a place when its body is there, so slow senders take none. Where the bytes or the places are used
+    up, the newest request of the client that uses the most is ended in favour of a client that uses less."""
 
     limits: Limits
     requests: int = field(default=0, init=False)
     held: int = field(default=0, init=False)
+    tickets: list[Ticket] = field(default_factory=list, init=False)
 
     @contextmanager
-    def enter(self) -> Iterator[Ticket]:
-        if self.requests >= self.limits.requests:
-            raise unavailable(f"{self.requests} requests are in progress, which is the limit")
-        ticket = Ticket(self)
-        self.requests += 1
+    def enter(self, client: str) -> Iterator[Ticket]:
+        ticket = Ticket(self, client, asyncio.current_task())
+        self.tickets.append(ticket)
         try:
             yield ticket
+        except asyncio.CancelledError:
+            if ticket.ended is None:
+                raise
+            asyncio.current_task().uncancel()  # type: ignore[union-attr]
+            raise ticket.ended from None
         finally:
-            self.requests -= 1
-            self.held -= ticket.held
+            self.tickets.remove(ticket)
+            ticket.release()
+
+    def displace(self, ticket: Ticket, resource: Literal["held", "places"], more: int) -> bool:
+        """End the newest request of the client that uses the most, if this one would still use less than that."""
+        use: Counter[str] = Counter()
+        for each in self.tickets:
+            use[each.client] += getattr(each, resource)
+        client, most = use.most_common(1)[0]
+        if most <= use[ticket.client] + more:
+            return False
+        next(each for each in reversed(self.tickets) if each.client == client and getattr(each, resource)).end(
+            unavailable(f"the server is full, and most of its requests are from {client}")
+        )
+        return True
 
 
-@dataclass
+@dataclass(eq=False)
 class Ticket:
-    """The bytes that one request holds."""
+    """A request in progress: its client, the task that answers it, the bytes that it holds, and its place (0 or 1)."""
 
     admission: Admission
+    client: str
+    task: asyncio.Task[Any] | None
     held: int = 0
+    places: int = 0
+    ended: RequestError | None = None
 
     def hold(self, size: int) -> None:
-        limits = self.admission.limits
+        """Count bytes of the body as they arrive."""
+        limits, admission = self.admission.limits, self.admission
         if self.held + size > limits.body:
             raise RequestError(413, f"the body is larger than {limits.body} bytes, which is the limit")
-        if self.admission.held + size > limits.held:
-            raise unavailable(f"the requests in progress hold {self.admission.held} bytes; the limit is {limits.held}")
+        while admission.held + size > limits.held:
+            if not admission.displace(self, "held", self.held + size):
+                raise unavailable(f"the requests in progress hold {admission.held} bytes; the limit is {limits.held}")
         self.held += size
-        self.admission.held += size
+        admission.held += size
+
+    def admit(self) -> None:
+        """Take a place, once the body is there."""
+        admission = self.admission
+        while admission.requests >= admission.limits.requests:
+            if not admission.displace(self, "places", 1):
+                raise unavailable(f"{admission.requests} requests are in progress, which is the limit")
+        self.places = 1
+        admission.requests += 1
+
+    def end(self, error: RequestError) -> None:
+        self.release()
+        self.ended = error
+        if self.task is not None:
+            self.task.cancel()
+
+    def release(self) -> None:
+        self.admission.held -= self.held
+        self.admission.requests -= self.places
+        self.held = self.places = 0

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from slova.serve.datatypes import DTYPES, HALF_TYPES, convert, from_bytes, item_size
-from slova.serve.json_input import as_object, numbers, parse_json, reject_of
+from slova.serve.json_input import Counts, as_object, numbers, parse_json, reject_of
 from slova.serve.limits import Limits, RequestError
 from slova.serve.model import Arrays, Model, Tensor
 
 __all__ = ["InferRequest", "OutputRequest", "check_rows", "parse_request"]
 
-UNSUPPORTED = ("shared_memory_region", "classification")  # parameters
+FIELDS = ("id", "parameters", "inputs", "outputs")
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,12 @@ class InferRequest:
     id: str | None = None
 
 
-def parse_request(body: bytes, head: str | None, model: Model, limits: Limits) -> InferRequest:
+def parse_request(body: bytes, model: Model, limits: Limits, most: Counts, *, head: str | None = None) -> InferRequest:
     """Parse a body. `head` is the header Inference-Header-Content-Length, if present."""
     size = _head_size(head, len(body))
-    content = as_object(parse_json(body[:size]), "the request")
-    parameters = _parameters(content, "the request")
+    content = as_object(parse_json(body[:size], most), "the request")
+    _check_known(content, FIELDS, "field", "the request")
+    parameters = _parameters(content, "the request", ("reject", "binary_data_output"))
     inputs = _inputs(_list(content, "inputs"), memoryview(body)[size:], model.inputs)
     check_rows(inputs, limits)
     default = parameters.get("binary_data_output") is True
@@ -98,7 +99,7 @@ def _values(entry: dict[str, Any], data: memoryview, tensor: Tensor) -> tuple[np
         raise RequestError(
             400, f"the input {tensor.name} has the datatype {str(datatype)[:40]!r}; expected {tensor.datatype}"
         )
-    size = _parameters(entry, f"the input {tensor.name}").get("binary_data_size")
+    size = _parameters(entry, f"the input {tensor.name}", ("binary_data_size",)).get("binary_data_size")
     if size is None:
         values = numbers(entry.get("data"), tensor.name)
         _check_count(values.size, shape, tensor.name)
@@ -153,15 +154,23 @@ def _output_requests(entries: list[Any], known: list[str], default: bool) -> Ite
         name = entry.get("name")
         if name not in known:
             raise RequestError(400, f"unknown output {str(name)[:80]!r}; the model has {', '.join(known)}")
-        yield OutputRequest(name, _parameters(entry, f"the output {name}").get("binary_data", default) is True)
+        parameters = _parameters(entry, f"the output {name}", ("binary_data",))
+        yield OutputRequest(name, parameters.get("binary_data", default) is True)
 
 
-def _parameters(content: dict[str, Any], owner: str) -> dict[str, Any]:
+def _parameters(content: dict[str, Any], owner: str, known: Sequence[str]) -> dict[str, Any]:
     parameters = as_object(content.get("parameters") or {}, f"the parameters of {owner}")
-    for name in UNSUPPORTED:
-        if name in parameters:
-            raise RequestError(400, f"{owner} has the parameter {name}, which is not supported")
+    _check_known(parameters, known, "parameter", owner)
     return parameters
+
+
+def _check_known(content: dict[str, Any], known: Sequence[str], what: str, owner: str) -> None:
+    """Unknown names are errors: a misspelt one would be ignored otherwise."""
+    for name in content:
+        if name not in known:
+            raise RequestError(
+                400, f"{owner} has the {what} {name[:80]}, which is not supported; expected {', '.join(known)}"
+            )
 
 
 def _list(content: dict[str, Any], name: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -12,7 +13,7 @@ from slova.serve.limits import RequestError
 from slova.serve.model import Model
 from slova.serve.oip_request import check_rows, parse_request
 from slova.serve.responses import VERSION, check_size, oip_response
-from slova.serve.service import Service
+from slova.serve.service import Service, client_of
 
 __all__ = ["add_oip_routes"]
 
@@ -29,9 +30,8 @@ def add_oip_routes(app: FastAPI, service: Service) -> None:
     @app.post(f"{VERSIONED}/infer", include_in_schema=False)
     async def infer(request: Request, name: str, version: str = VERSION) -> Response:
         _check(service.model, name, version)
-        with service.admission.enter() as ticket:
-            body = await service.body(request, ticket)
-            parsed = parse_request(body, request.headers.get(HEAD), service.model, service.limits)
+        with service.admission.enter(client_of(request)) as ticket:
+            parsed = await service.parsed(request, ticket, partial(parse_request, head=request.headers.get(HEAD)))
             check_size(parsed, check_rows(parsed.inputs, service.limits), service.model, service.limits)
             names = (one.name for one in parsed.outputs)
             answer = await service.predict(request, parsed.inputs, names, parsed.reject)

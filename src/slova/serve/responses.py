@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 from fastapi import Response
+from pydantic_core import to_json
 
 from slova.prediction import COLUMNS
 from slova.serve.datatypes import DTYPES
@@ -51,7 +51,7 @@ def oip_response(request: InferRequest, answer: Arrays, model: Model) -> Respons
 
 
 def _response(content: dict[str, Any], data: list[bytes]) -> Response:
-    head = _json(content)
+    head = to_json(content)
     if not data:
         return Response(head, media_type="application/json")
     size = {"Inference-Header-Content-Length": str(len(head))}
@@ -63,7 +63,7 @@ def plain_response(answer: Arrays, model: Model) -> Response:
     labels = [model.label_name(label) for label in answer["label"].tolist()]
     columns = [json_values(answer[name].astype(np.float32)) for name in COLUMNS[1:]]
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(labels, *columns, strict=True)]
-    return Response(_json(rows), media_type="application/json")
+    return Response(to_json(rows), media_type="application/json")
 
 
 def json_values(values: np.ndarray[Any, Any]) -> list[Any]:
@@ -71,7 +71,3 @@ def json_values(values: np.ndarray[Any, Any]) -> list[Any]:
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return list(values.tolist())
     return [None if math.isnan(value) else value for value in np.clip(values, LOWEST, -LOWEST).tolist()]
-
-
-def _json(content: Any) -> bytes:
-    return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()

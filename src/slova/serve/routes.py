@@ -9,14 +9,14 @@ from fastapi import FastAPI, Request, Response
 from slova.prediction import COLUMNS
 from slova.serve import schema
 from slova.serve.datatypes import convert
-from slova.serve.json_input import as_object, numbers, parse_json, reject_of
-from slova.serve.limits import RequestError
+from slova.serve.json_input import Counts, as_object, numbers, parse_json, reject_of
+from slova.serve.limits import Limits, RequestError
 from slova.serve.model import Arrays, Model, Tensor
 from slova.serve.oip_request import check_rows
 from slova.serve.responses import plain_response
-from slova.serve.service import Service
+from slova.serve.service import Service, client_of
 
-__all__ = ["add_routes"]
+__all__ = ["add_routes", "parse_plain"]
 
 KNOWN = ("inputs", "reject")
 
@@ -30,16 +30,22 @@ def add_routes(app: FastAPI, service: Service) -> None:
 
     @app.post("/predict", summary="One prediction per row", tags=["plain"], **schema.PREDICT)
     async def predict(request: Request) -> Response:
-        with service.admission.enter() as ticket:
-            content = as_object(parse_json(await service.body(request, ticket)), "the request")
-            _check_fields(content)
-            inputs, reject = _inputs(content.get("inputs"), model), reject_of(content, model.reject)
-            check_rows(inputs, service.limits)
+        with service.admission.enter(client_of(request)) as ticket:
+            inputs, reject = await service.parsed(request, ticket, parse_plain)
             return plain_response(await service.predict(request, inputs, COLUMNS, reject), model)
 
     @app.get("/metrics", summary="Prometheus metrics", tags=["health"])
     async def metrics() -> Response:
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def parse_plain(body: bytes, model: Model, limits: Limits, most: Counts) -> tuple[Arrays, float]:
+    """The inputs and the threshold of a request."""
+    content = as_object(parse_json(body, most), "the request")
+    _check_fields(content)
+    inputs, reject = _inputs(content.get("inputs"), model), reject_of(content, model.reject)
+    check_rows(inputs, limits)
+    return inputs, reject
 
 
 def _check_fields(content: dict[str, Any]) -> None:
