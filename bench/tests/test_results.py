@@ -3,8 +3,12 @@
 import math
 import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+from slova_bench.histograms import Histograms
 from slova_bench.results import Cell, Results, ResultsError, Row
 
 CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0, 0, 200)
@@ -151,3 +155,60 @@ def test_a_close_that_fails_leaves_the_old_file_and_the_journal(results, monkeyp
     assert {path.name for path in results.path.parent.iterdir()} == {results.path.name, results.journal.name}
     assert {r.metric for r in results.close()} == {"ece", "nll"}
     assert [path.name for path in results.path.parent.iterdir()] == [results.path.name]
+
+
+# One process has everything imported and forks the writers; each says by a byte that a batch was written.
+WRITERS = """
+import os, random, signal, sys
+from pathlib import Path
+from slova_bench.histograms import Histogram, Histograms
+from slova_bench.results import Cell, Results, Row
+
+BATCHES = 16
+
+def write(folder, writer, pipe, pauses):
+    results = Results(folder, "shift")
+    histograms = Histograms(results.path)
+    for number in range(BATCHES):
+        cell = Cell("shift", f"method{writer}", "", "digits-train", "digits-test", "", float(number), 0, 200)
+        histograms.append([Histogram(cell, (1,) * 100, (1,) * 100, (0.5,) * 100)])
+        results.append([Row.of(cell, metric, 0.5) for metric in ("ece", "nll", "brier")])
+        os.write(pipe, b".")
+        if pauses.random() < 0.2:
+            histograms.close()
+            results.close()
+
+folders = [Path(sys.argv[1]) / str(pair) for pair in range(6)]
+writers = []
+for index, (folder, writer) in enumerate((folder, writer) for folder in folders for writer in range(2)):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        write(folder, writer, writing, random.Random(index))
+        os._exit(0)
+    os.close(writing)
+    writers.append((folder, writer, reading, child, 3 * (1 + index // 3) if index % 3 == 0 else BATCHES + 1))
+for folder, writer, reading, child, kill_after in writers:
+    written = 0
+    while os.read(reading, 1):
+        written += 1
+        if written == kill_after:
+            os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print(folder, writer, written)
+"""
+
+
+def test_six_pairs_of_processes_lose_nothing_though_some_are_killed(tmp_path):
+    """Twelve writers of six folders, which close them again and again; a third of the writers are killed on the way."""
+    done = subprocess.run([sys.executable, "-c", WRITERS, tmp_path], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        folder, writer, written = line.split()
+        results = Results(folder, "shift")
+        Histograms(results.path).close()
+        expected = {(float(number), metric) for number in range(int(written)) for metric in ("ece", "nll", "brier")}
+        assert {(row.level, row.metric) for row in results.close() if row.method == f"method{writer}"} >= expected
+        drawn = {h.cell.level for h in Histograms(results.path).read() if h.cell.method == f"method{writer}"}
+        assert drawn >= {level for level, _ in expected}
+        assert int(written) >= 3
+        assert not list(Path(folder).glob(".*journal*"))

@@ -19,7 +19,7 @@ import numpy as np
 from slova._backend import Array
 from slova.metrics.binning import bin_index
 from slova_bench.parquet import load_table, save_table
-from slova_bench.results import Cell
+from slova_bench.results import Cell, locked
 
 __all__ = ["BINS", "Histogram", "Histograms"]
 
@@ -63,21 +63,26 @@ class Histograms:
 
     def append(self, histograms: Iterable[Histogram]) -> None:
         self.journal.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.journal, "a") as file:
+        with locked(self.journal.parent), open(self.journal, "a") as file:
             file.write("".join(f"\n{json.dumps(astuple(histogram))}" for histogram in histograms))
 
     def read(self) -> list[Histogram]:
         """All histograms, those of an interrupted run too; an incomplete line is dropped: its cell was not finished."""
-        found = [*self._closed(), *self._journalled()]
-        return list({histogram.key: histogram for histogram in found}.values())
+        with locked(self.path.parent):
+            return self._read()
 
     def close(self) -> None:
-        histograms = sorted(self.read(), key=lambda histogram: [str(part) for part in histogram.key])
-        if histograms:
-            columns = {name: [h.cell[i] for h in histograms] for i, name in enumerate(Cell._fields)}
-            parts = dict(zip(PARTS, zip(*map(_packed, histograms), strict=True), strict=True))
-            save_table(self.path, {**columns, **parts}, lists=PARTS)
-        self.journal.unlink(missing_ok=True)
+        with locked(self.path.parent):
+            histograms = sorted(self._read(), key=lambda histogram: [str(part) for part in histogram.key])
+            if histograms:
+                columns = {name: [h.cell[i] for h in histograms] for i, name in enumerate(Cell._fields)}
+                parts = dict(zip(PARTS, zip(*map(_packed, histograms), strict=True), strict=True))
+                save_table(self.path, {**columns, **parts}, lists=PARTS)
+            self.journal.unlink(missing_ok=True)
+
+    def _read(self) -> list[Histogram]:
+        found = [*self._closed(), *self._journalled()]
+        return list({histogram.key: histogram for histogram in found}.values())
 
     def _closed(self) -> Iterator[Histogram]:
         if self.path.exists():

@@ -2,7 +2,7 @@
 rows are appended while an experiment runs, a row is one number.
 
 A run can be killed at any point and started again: a row that is there is not computed again, and an incomplete line
-is dropped.
+is dropped. Several runs may write to one folder at a time: each locks it for as long as it reads or writes there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from typing import BinaryIO, NamedTuple
 
 from slova.artifact import atomic_path
 
-__all__ = ["Cell", "Results", "ResultsError", "Row", "variant"]
+try:
+    import fcntl
+except ImportError:  # Windows, where a folder cannot be locked: one run at a time
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Cell", "Results", "ResultsError", "Row", "locked", "variant"]
 
 TEXT = ("experiment", "method", "preset", "train", "test", "shift", "parameter", "metric")
 KINDS: dict[str, Callable[[str], object]] = {**dict.fromkeys(TEXT, str), "seed": int, "n": int}  # others are floats
@@ -98,6 +103,20 @@ def variant(preset: str, parameter: str, value: float) -> str:
     return f"{preset} {parameter}={value:g}".strip() if parameter else preset
 
 
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else reads or writes results in this folder meanwhile. The lock of a killed process is released."""
+    if fcntl is None or not folder.is_dir():
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 class Results:
     """The rows of one experiment in a folder."""
 
@@ -107,6 +126,10 @@ class Results:
 
     def read(self) -> list[Row]:
         """All rows, those of an interrupted run included; of two for the same measurement, the later."""
+        with locked(self.path.parent):
+            return self._read()
+
+    def _read(self) -> list[Row]:
         rows = [*_closed(self.path), *_journalled(self.journal)]
         return list({row.key: row for row in rows}.values())
 
@@ -115,19 +138,20 @@ class Results:
         first."""
         content = _text(rows).encode()
         self.journal.parent.mkdir(parents=True, exist_ok=True)
-        with open(self.journal, "a+b") as file:
+        with locked(self.journal.parent), open(self.journal, "a+b") as file:
             _drop_incomplete_line(file)
             file.write(content)
             _flush(file)
 
     def close(self) -> list[Row]:
         """Write all rows in order to the CSV, and remove the journal."""
-        rows = sorted(self.read(), key=lambda row: row.key)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.path) as temporary, open(temporary, "wb") as file:
-            file.write(_text(_wide(rows)).encode())
-            _flush(file)
-        self.journal.unlink(missing_ok=True)
+        with locked(self.path.parent):
+            rows = sorted(self._read(), key=lambda row: row.key)
+            with atomic_path(self.path) as temporary, open(temporary, "wb") as file:
+                file.write(_text(_wide(rows)).encode())
+                _flush(file)
+            self.journal.unlink(missing_ok=True)
         return rows
 
 

@@ -25,7 +25,7 @@ from slova_bench.method import Method
 from slova_bench.methods import find, methods
 from slova_bench.pipeline import Bench
 from slova_bench.presets import preset
-from slova_bench.results import Results, Row
+from slova_bench.results import Results, Row, locked
 from slova_bench.store import Store
 from slova_bench.train import Execution
 
@@ -172,14 +172,16 @@ def _device(name: str) -> torch.device:
 def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
     """Record the description of each new method as soon as it has rows."""
     now = {f"{method.name} {method.preset}".strip(): bench.description(method) for method in new}
-    before = _recorded(path, plan)
-    _write(path, before | {"methods": before["methods"] | now})
+    with locked(path.parent):
+        before = _recorded(path, plan)
+        _write(path, before | {"methods": before["methods"] | now})
 
 
 def _add_run(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
     """Append a run to the record."""
-    before = _recorded(path, plan)
-    _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
+    with locked(path.parent):
+        before = _recorded(path, plan)
+        _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
 
 
 def _recorded(path: Path, plan: Plan) -> dict[str, Any]:
