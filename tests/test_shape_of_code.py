@@ -24,7 +24,7 @@ LAYERS = [
     ["metrics"],
     ["prediction_sets", "thresholds"],
     ["evaluation"],
-    ["_detect", "_fitting", "_outcomes", "_scorer_file", "scorer"],
+    ["_detect", "_file_schema", "_fit_warnings", "_fitting", "_outcomes", "_scorer_file", "scorer"],
     ["_classifier_file", "_classifier_fit", "classifier", "ensemble", "extreme", "multilabel", "retrofit", "vision"],
     ["sklearn"],
     ["io"],

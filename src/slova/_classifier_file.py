@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from slova import artifact
 from slova._batches import device_of
 from slova._collect import check_network
+from slova._file_schema import check_names
 from slova._inputs import describe_inputs, described_inputs
-from slova._scorer_file import pack_scorer, unpack_scorer
+from slova._scorer_file import pack_scorer, unpack_saved
 
 if TYPE_CHECKING:
     from slova.classifier import Classifier
@@ -22,6 +23,8 @@ __all__ = ["load_classifier", "save_classifier"]
 
 def save_classifier(classifier: Classifier, path: str | Path) -> None:
     tensors, meta = pack_scorer(classifier.scorer)
+    if classifier.names is not None:
+        check_names(list(classifier.names), classifier.scorer.classes)
     tensors |= {f"network.{name}": value for name, value in classifier.network.state_dict().items()}
     meta |= {"names": classifier.names, "reject": classifier.reject, "example": describe_inputs(classifier.example)}
     if (passes := classifier.passes) is not None:
@@ -35,8 +38,9 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     tensors, meta = artifact.load(path, "classifier", framework="torch")
     weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
     _check_weights(network, weights, path)
-    given = {"names": meta["names"], "reject": meta["reject"], "passes": _passes(network, tensors, meta, path)}
-    classifier = kind(network, unpack_scorer(tensors, meta), **given)
+    saved = unpack_saved(tensors, meta, path)
+    given = {"names": saved.names, "reject": saved.reject, "passes": _passes(network, tensors, meta, path)}
+    classifier = kind(network, saved.scorer, **given)
     classifier.example = described_inputs(meta.get("example"), path)
     network.load_state_dict(weights)
     return classifier

@@ -10,17 +10,14 @@ import numpy as np
 
 from slova import artifact
 from slova._backend import Array
+from slova._file_schema import PLACES, SchemaError, check_names, check_reject, check_scorer
 from slova._validation import NONE
-from slova.calibration import CALIBRATORS
-from slova.evaluation import Conformity, FitReport
 from slova.heads import HEADS
-from slova.metrics import Selection
 from slova.scorer import Scorer
 
-__all__ = ["Saved", "file_labels", "load_saved", "pack_scorer", "save_scorer", "unpack_scorer"]
+__all__ = ["Saved", "file_labels", "load_saved", "pack_scorer", "save_scorer", "unpack_saved"]
 
-PARTS = ("before", "calibrator", "none_calibrator", "validation", "conformity", "report")
-VALUES: dict[str, type] = {**CALIBRATORS, "Selection": Selection, "Conformity": Conformity, "FitReport": FitReport}
+VALUES: dict[str, type] = {word: kind for types in PLACES.values() for word, kind in types.items()}
 
 
 class Saved(NamedTuple):
@@ -37,31 +34,35 @@ def save_scorer(scorer: Scorer, path: str | Path) -> None:
 
 def load_saved(path: str | Path) -> Saved:
     """The content of a file of a scorer, or of a classifier, without its network."""
-    tensors, meta = artifact.load(path, "scorer", "classifier")
-    try:
-        names = meta.get("names")
-        scorer = unpack_scorer(tensors, meta)
-        return Saved(scorer, float(meta.get("reject") or 0.0), None if names is None else tuple(names))
-    except (artifact.ArtifactError, TypeError) as error:
-        raise artifact.ArtifactError(f"{path} cannot be used: {error}") from error
+    return unpack_saved(*artifact.load(path, "scorer", "classifier"), path)
 
 
 def pack_scorer(scorer: Scorer) -> tuple[dict[str, Array], dict[str, Any]]:
     """Arrays and JSON, for an artifact."""
     if HEADS.get(scorer.head.name) != scorer.head:
         raise ValueError(f"the head {scorer.head.name!r} is not one of {', '.join(HEADS)} and cannot be saved")
-    tensors, meta = artifact.pack_parts(scorer, PARTS, VALUES)
+    tensors, meta = artifact.pack_parts(scorer, tuple(PLACES), VALUES)
     return tensors, {"classes": scorer.classes, "head": scorer.head.name, **meta}
 
 
-def unpack_scorer(tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
-    if meta.get("head") not in HEADS:
-        raise artifact.ArtifactError(f"the head {meta.get('head')!r} is not one of {', '.join(HEADS)}")
+def unpack_saved(tensors: dict[str, Array], meta: dict[str, Any], path: str | Path) -> Saved:
+    """What the arrays and the JSON of a file hold, every field checked."""
     try:
-        parts = artifact.unpack_parts(tensors, meta, PARTS, VALUES)
-        return Scorer(classes=int(meta["classes"]), head=HEADS[meta["head"]], **parts)
-    except (KeyError, AttributeError, TypeError) as error:
-        raise artifact.ArtifactError(f"the content is not that of a scorer ({error!r})") from error
+        scorer = _unpack_scorer(tensors, meta)
+        check_scorer(scorer)
+        names = None if meta.get("names") is None else check_names(meta["names"], scorer.classes)
+        return Saved(scorer, check_reject(meta.get("reject", 0.0)), names)
+    except (artifact.ArtifactError, SchemaError, TypeError, ValueError) as error:
+        raise artifact.ArtifactError(f"{path} cannot be used: {error}") from error
+
+
+def _unpack_scorer(tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
+    head, classes = meta.get("head"), meta.get("classes")
+    if not isinstance(head, str) or head not in HEADS:
+        raise artifact.ArtifactError(f"the head {str(head)[:80]!r} is not one of {', '.join(HEADS)}")
+    if type(classes) is not int:
+        raise artifact.ArtifactError(f"classes must be an integer, got {str(classes)[:80]!r}")
+    return Scorer(classes=classes, head=HEADS[head], **artifact.unpack_parts(tensors, meta, PLACES))
 
 
 def file_labels(names: Sequence[str], classes: int) -> Array:

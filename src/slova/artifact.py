@@ -42,6 +42,8 @@ DTYPES = {
     "BOOL": "?",
 }
 
+NUMBERS = (int, float)
+
 Tensors = dict[str, Array]
 
 
@@ -76,6 +78,8 @@ def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy
     metadata = header.pop("__metadata__", None)
     if not isinstance(metadata, dict) or FORMAT not in metadata:
         raise ArtifactError(f"{path} is not a slova file")
+    if not isinstance(metadata[FORMAT], str):
+        raise ArtifactError(f"{path} is not a slova file")
     meta = _json(metadata[FORMAT], path)
     if meta.get("version") != VERSION:
         raise ArtifactError(f"{path} has format version {meta.get('version')}, this slova reads version {VERSION}")
@@ -83,7 +87,10 @@ def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy
         raise ArtifactError(f"{path} is damaged or was altered: its content does not match its checksum")
     if meta.get("kind") not in kinds:
         raise ArtifactError(f"{path} holds a {meta.get('kind')}, expected a {' or '.join(kinds)}")
-    return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
+    try:
+        return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
+    except Exception as error:  # those of safetensors and torch have no common base class
+        raise ArtifactError(f"{path} has an array that cannot be read: {error}") from error
 
 
 def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
@@ -107,17 +114,44 @@ def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dic
 
 
 def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, types: Mapping[str, type]) -> Any:
-    """The value that `pack` packed, if its type is one of these."""
-    if meta.get("type") not in types:
-        raise ArtifactError(f"{name} is of type {meta.get('type')!r}, expected one of {', '.join(types)}")
+    """The value that `pack` packed, if its type is one of these, and its fields are of the types that it declares."""
+    word = meta.get("type") if isinstance(meta, dict) else None
+    if not isinstance(word, str) or word not in types:
+        raise ArtifactError(f"{name} is of type {word!r}, expected one of {', '.join(types)}")
     fields = {key: value for key, value in meta.items() if key != "type"}
     prefix = f"{name}."
     arrays = {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
     fields |= {key: value if value.ndim else value.item() for key, value in arrays.items()}
     try:
-        return types[meta["type"]](**fields)
-    except (TypeError, ValueError) as error:
-        raise ArtifactError(f"{name} cannot be rebuilt: {error}") from error
+        _check_fields(types[word], fields, name)
+        with np.errstate(all="ignore"):
+            return types[word](**fields)
+    except ArtifactError:
+        raise
+    except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{name} cannot be rebuilt: {str(error)[:200]}") from error
+
+
+def _check_fields(kind: Any, fields: Mapping[str, Any], name: str) -> None:
+    declared = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    for key, value in fields.items():
+        if key not in declared:
+            raise ArtifactError(f"{name} has the unknown field {key[:80]!r}")
+        if not _is_of_type(value, declared[key]):
+            raise ArtifactError(f"{name}.{key} must be {declared[key]}, got {str(value)[:80]!r}")
+
+
+def _is_of_type(value: Any, declared: str) -> bool:
+    """Whether the value of a field may stand where a dataclass declares this type."""
+    if value is None:
+        return "None" in declared
+    if isinstance(value, dict):  # another dataclass, of numbers
+        return "Report" in declared and all(number is None or type(number) in NUMBERS for number in value.values())
+    plain = {"str": (str,), "bool": (bool,), "int": (int,), "float": NUMBERS}
+    allowed = plain.get(declared.removesuffix(" | None"))
+    if allowed is not None:
+        return type(value) in allowed and (type(value) is not str or value.isprintable())
+    return type(value) in NUMBERS or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
 
 
 def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
@@ -132,10 +166,13 @@ def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> t
 
 
 def unpack_parts(
-    tensors: Mapping[str, Array], meta: Mapping[str, Any], names: Sequence[str], types: Mapping[str, type]
+    tensors: Mapping[str, Array], meta: Mapping[str, Any], types: Mapping[str, Mapping[str, type]]
 ) -> dict[str, Any]:
-    """The fields that `pack_parts` packed."""
-    return {name: meta[name] and unpack(tensors, meta[name], name, types) for name in names}
+    """The fields that `pack_parts` packed; `types` are those that each may have."""
+    missing = [name for name in types if name not in meta]
+    if missing:
+        raise ArtifactError(f"the field {', '.join(missing)} is missing")
+    return {name: None if meta[name] is None else unpack(tensors, meta[name], name, types[name]) for name in types}
 
 
 def _endless(content: Any) -> bool:

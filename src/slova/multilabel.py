@@ -165,7 +165,7 @@ class SetScorer:
     @classmethod
     def load(cls, path: str | Path) -> SetScorer:
         tensors, meta = artifact.load(path, "set scorer")
-        return cls(labels=meta.get("labels"), **artifact.unpack_parts(tensors, meta, PARTS, VALUES))
+        return cls(labels=meta.get("labels"), **artifact.unpack_parts(tensors, meta, dict.fromkeys(PARTS, VALUES)))
 
 
 def subset_accuracy(sets: SetRows, targets: TargetRows) -> float:
