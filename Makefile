@@ -7,7 +7,11 @@ DEMO_READY := .venv/.demo-ready
 INSTALL := $(BIN)/pip install --quiet -c constraints.txt 'torch==2.13.0'
 PINS := pyproject.toml bench/pyproject.toml constraints.txt
 
-.PHONY: demo test lint types tests docs bench-core clean help
+CASES ?= 100000
+FAULTS ?= 300
+MINUTES ?= 30
+
+.PHONY: demo test lint types tests fuzz faults soak docs bench-core clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,6 +30,15 @@ types: $(READY)
 
 tests: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q tests bench/tests
+
+fuzz: $(READY)  ## CASES mutated files and requests (100,000 in about ten minutes); a small part is in the tests
+	OMP_NUM_THREADS=1 SLOVA_FUZZ_CASES=$(CASES) $(BIN)/pytest -n 2 -q --timeout 0 tests/fuzz
+
+faults: $(READY)  ## every writer killed at FAULTS points, on a full disk, and beside another; a few are in the tests
+	SLOVA_FAULTS=$(FAULTS) $(BIN)/pytest -n 2 -q --timeout 0 tests/faults
+
+soak: $(READY)  ## slova serve for MINUTES beside a plain endpoint: errors, p99 and memory
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
 
 docs: $(READY)  ## write docs/api.md, docs/results.md, the table in README.md and the pictures anew
 	$(BIN)/python docs/make_api.py

@@ -7,21 +7,18 @@ of another program is an error and never half loaded. Files are written whole or
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import errno
 import hashlib
 import json
 import os
-import secrets
-import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from slova._atomic import atomic_path
 from slova._backend import Array
 
 __all__ = ["ArtifactError", "atomic_path", "load", "loads", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
@@ -178,24 +175,6 @@ def unpack_parts(
 def _endless(content: Any) -> bool:
     """A number that JSON cannot hold, which is stored as an array."""
     return isinstance(content, float) and not np.isfinite(content)
-
-
-@contextlib.contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path` that replaces it on success and is removed otherwise. The mode of an existing file
-    is kept, and a symbolic link is followed."""
-    path = Path(os.path.realpath(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}", str(path))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        yield temporary
-        if path.exists():
-            shutil.copymode(path, temporary)
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def _serialize(tensors: Tensors) -> bytes:

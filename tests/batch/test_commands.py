@@ -3,10 +3,13 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from click.testing import CliRunner
 
 import slova
 import slova.batch
+from slova.batch import EngineError
+from slova.batch import ray as ray_engine
 from slova.cli import main
 from slova.scorer import Scorer
 
@@ -194,3 +199,25 @@ def test_invalid_options_are_errors(rows, model_file, tmp_path, monkeypatch, wor
     monkeypatch.chdir(tmp_path)
     assert sentence in error(*words.format(rows=rows.folder, map=model_file).split())
     assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionError("no cluster"), OSError(28, "No space left"), ValueError(), KeyError("x")]
+)
+def test_ray_that_cannot_start_is_one_sentence(monkeypatch, error):
+    def init(**_):
+        raise error
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(EngineError, match=r"^Ray could not be started: .+$"):
+        ray_engine._init(SimpleNamespace(init=init), 2)
+
+
+def test_a_ray_cluster_that_is_not_there_is_known_at_once(monkeypatch):
+    """Ray itself tries for minutes."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", f"ray://127.0.0.1:{port}", "127.0.0.1:99999"):
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(EngineError, match=f"there is no cluster at RAY_ADDRESS {address}"):
+            ray_engine._init(SimpleNamespace(init=pytest.fail), 2)

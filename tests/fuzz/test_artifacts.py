@@ -33,11 +33,14 @@ def saved(request, tmp_path_factory):
 
 def opens_or_is_refused(path, *, distances: bool) -> bool:
     """Whether it was refused. A scorer that was loaded gives distributions, describes itself, and can be saved."""
+    message = ""
     try:
         scorer = load_saved(path).scorer
     except ArtifactError as error:
-        assert str(error).startswith(str(path))
-        assert len(str(error)) < 1000
+        message = str(error)
+    if message:
+        assert message.startswith(str(path))
+        assert len(message) < 1000
         return True
     rows = np.concatenate([LOGITS[:20, : scorer.classes], 30 * LOGITS[:20, : scorer.classes]])
     if rows.shape[1] == (scorer.head.columns or scorer.classes) and "probabilities" not in scorer.head.name:
@@ -54,7 +57,7 @@ def opens_or_is_refused(path, *, distances: bool) -> bool:
 
 def test_wrong_content_with_a_right_checksum_is_refused_or_harmless(saved, cases, mutate):
     target, refused, count = saved.with_name("mutated.slova"), 0, 0
-    for chance in cases(0.05):
+    for chance in cases(0.03):
         try:
             mutate.artifact(saved, target, "scorer", chance)
         except ValueError:  # what JSON cannot hold
@@ -66,14 +69,14 @@ def test_wrong_content_with_a_right_checksum_is_refused_or_harmless(saved, cases
 
 def test_a_wrong_table_of_arrays_is_refused(saved, cases, mutate):
     target = saved.with_name("mutated.slova")
-    for chance in cases(0.02):
+    for chance in cases(0.012):
         target.write_bytes(mutate.header(saved.read_bytes(), chance))
         opens_or_is_refused(target, distances="distances" in saved.name)
 
 
 def test_changed_bytes_are_refused(saved, cases, mutate):
     target, content = saved.with_name("mutated.slova"), saved.read_bytes()
-    for chance in cases(0.02):
+    for chance in cases(0.012):
         changed = mutate.bytes(content, chance)
         target.write_bytes(changed)
         assert opens_or_is_refused(target, distances=False) or changed == content

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from slova._atomic import abandoned, temporary_name
 from slova.batch.engines import EngineError
 from slova.io.parquet import pyarrow
 
 __all__ = ["check_folder", "commit_folder", "part_name", "write_part"]
 
 DONE = "_SUCCESS"  # as Hadoop and Spark call it
+ASIDE = ".old"
 
 
 def part_name(number: int) -> str:
@@ -29,8 +31,9 @@ def part_name(number: int) -> str:
 @contextlib.contextmanager
 def commit_folder(output: Path, parts: int, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a folder to write this many parts into. It replaces `output` on success."""
+    _recover(output)
     check_folder(output, overwrite=overwrite)
-    staging = output.with_name(f".{output.name}.{secrets.token_hex(4)}.part")
+    staging = temporary_name(output)
     staging.mkdir()
     try:
         yield staging
@@ -85,6 +88,16 @@ def _write(file: Any, batches: Iterable[Any]) -> None:
             writer.close()
 
 
+def _recover(output: Path) -> None:
+    """Remove what killed jobs left. An output that such a job had set aside, and not yet replaced, comes back."""
+    for aside in abandoned(output, f".part{ASIDE}"):
+        if not output.exists():
+            os.rename(aside, output)
+        shutil.rmtree(aside, ignore_errors=True)
+    for staging in abandoned(output):
+        shutil.rmtree(staging, ignore_errors=True)
+
+
 def _is_output(folder: Path) -> bool:
     names = {path.name for path in folder.iterdir()}
     return DONE in names and names - {DONE} == {part_name(number) for number in range(len(names) - 1)}
@@ -104,7 +117,7 @@ def _finish(staging: Path, expected: set[str]) -> None:
 
 def _replace_folder(staging: Path, output: Path) -> None:
     """Rename the folder. An existing output is renamed first and removed afterwards."""
-    aside = staging.with_name(f"{staging.name}.old")
+    aside = staging.with_name(f"{staging.name}{ASIDE}")
     replaced = output.exists()
     if replaced:
         os.rename(output, aside)

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import pickle
+import socket
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -97,10 +98,22 @@ def start(workers: int | None) -> Iterator[Run]:
 def _init(ray: Any, workers: int | None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = {"num_cpus": workers or cores(), "include_dashboard": False, "object_store_memory": STORE}
+    _check_address(os.environ.get("RAY_ADDRESS", ""))
     try:
         ray.init(log_to_driver=False, logging_level="error", **({} if "RAY_ADDRESS" in os.environ else local))
-    except (ConnectionError, RuntimeError) as error:
-        raise EngineError(f"Ray could not be started: {str(error).splitlines()[0]}") from error
+    except Exception as error:  # of Ray, of the operating system, or of its settings
+        raise EngineError(f"Ray could not be started: {(str(error) or repr(error)).splitlines()[0]}") from error
+
+
+def _check_address(address: str) -> None:
+    """Ray itself would try for minutes to reach a cluster that is not there."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise EngineError(f"Ray could not be started: there is no cluster at RAY_ADDRESS {address}: {error}") from error
 
 
 @contextlib.contextmanager

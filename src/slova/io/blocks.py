@@ -33,12 +33,16 @@ __all__ = [
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
 MEMORY = 2 << 30  # bytes of the arrays that are read at once, unless --max-memory says otherwise
+LONGEST = 800  # characters of a message
 LABEL = "label"
 NUMBERED = "logit_(0|[1-9][0-9]*)"
 
 
 class TableError(ValueError):
-    """A file cannot be read or written. The message is one sentence that names the file."""
+    """A file cannot be read or written. The message is one sentence that names the file; what it quotes is cut off."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= LONGEST else f"{message[:LONGEST]} ...")
 
 
 class Block(NamedTuple):

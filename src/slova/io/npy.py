@@ -53,7 +53,7 @@ def read_header(stream: IO[bytes], name: str, size: int, role: str) -> Header:
     """The header, checked: the array is numeric, has the right number of axes, and is not longer than its file."""
     try:
         shape, fortran, dtype = VERSIONS[npy_format.read_magic(stream)](stream)
-    except (ValueError, KeyError, TypeError, SyntaxError):
+    except Exception:  # the header is a Python literal, and a damaged one can be anything
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
         raise TableError(f"{name} holds Python objects, which are never unpickled; expected an array of numbers")
