@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import multiprocessing
 import random
 import socket
 import subprocess
@@ -93,12 +94,10 @@ def soak(minutes: float, rate: float, ours: tuple[int, int], theirs: tuple[int, 
 def flood(port: int, process: int) -> None:
     """Eight bodies of 15 MiB at once, and the health route meanwhile."""
     for name, unit in (("empty lists", b"[],"), ("numbers", b"0.1234,")):
-        body = b'{"inputs":[' + unit * ((15 << 20) // len(unit)) + unit[:-1] + b"]}"
-        threads = [threading.Thread(target=post, args=(port, body)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
+        sender = multiprocessing.get_context("spawn").Process(target=post, args=(port, unit))
+        sender.start()
         slowest, most = 0.0, 0.0
-        while any(thread.is_alive() for thread in threads):
+        while sender.is_alive():
             start = time.perf_counter()
             health = connect(port)
             health.request("GET", "/v2/health/live")
@@ -107,10 +106,15 @@ def flood(port: int, process: int) -> None:
         print(f"eight bodies of 15 MiB of {name}: health at most {1e3 * slowest:.0f} ms, memory at most {most:.0f} MiB")
 
 
-def post(port: int, body: bytes) -> None:
-    connection = connect(port)
-    connection.request("POST", "/predict", body)
-    connection.getresponse().read()
+def post(port: int, unit: bytes) -> None:
+    body = b'{"inputs":[' + unit * ((15 << 20) // len(unit)) + unit[:-1] + b"]}"
+    connections = [connect(port) for _ in range(8)]
+    threads = [threading.Thread(target=each.request, args=("POST", "/predict", body)) for each in connections]
+    for thread in threads:
+        thread.start()
+    for connection, thread in zip(connections, threads, strict=True):
+        thread.join()
+        connection.getresponse().read()
 
 
 class Senders:

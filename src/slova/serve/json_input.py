@@ -39,7 +39,7 @@ def _size(shape: tuple[int, ...], rows: int) -> int:
     return UNBOUNDED if -1 in shape else rows + sum(math.prod(shape[: i + 1]) for i in range(len(shape)))
 
 
-def parse_json(text: bytes, most: Counts) -> Any:
+def parse_json(text: bytes | bytearray, most: Counts) -> Any:
     """The content of a body. Its marks are counted first, so that no more objects are made than a request can have."""
     for mark, (name, number) in most.items():
         if (found := text.count(mark)) > number:

@@ -40,7 +40,9 @@ class InferRequest:
     id: str | None = None
 
 
-def parse_request(body: bytes, model: Model, limits: Limits, most: Counts, *, head: str | None = None) -> InferRequest:
+def parse_request(
+    body: bytes | bytearray, model: Model, limits: Limits, most: Counts, *, head: str | None = None
+) -> InferRequest:
     """Parse a body. `head` is the header Inference-Header-Content-Length, if present."""
     size = _head_size(head, len(body))
     content = as_object(parse_json(body[:size], most), "the request")

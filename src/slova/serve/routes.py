@@ -39,7 +39,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def parse_plain(body: bytes, model: Model, limits: Limits, most: Counts) -> tuple[Arrays, float]:
+def parse_plain(body: bytes | bytearray, model: Model, limits: Limits, most: Counts) -> tuple[Arrays, float]:
     """The inputs and the threshold of a request."""
     content = as_object(parse_json(body, most), "the request")
     _check_fields(content)

@@ -22,7 +22,7 @@ __all__ = ["Service", "client_of"]
 
 SMALL = 64 << 10  # bytes of a body that is parsed at once; larger ones would delay others
 Parsed = TypeVar("Parsed")
-Parse = Callable[[bytes, Model, Limits, Counts], Parsed]
+Parse = Callable[[bytearray, Model, Limits, Counts], Parsed]
 
 
 class Service:
@@ -52,20 +52,20 @@ class Service:
         call = partial(parse, body, self.model, self.limits, self.most)
         return call() if len(body) <= SMALL else await asyncio.get_running_loop().run_in_executor(self._parser, call)
 
-    async def _body(self, request: Request, ticket: Ticket) -> bytes:
+    async def _body(self, request: Request, ticket: Ticket) -> bytearray:
         """The whole body, counted while it is received. The time limit covers all of it."""
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise RequestError(415, "compressed bodies are not supported")
         _check_length(request.headers.get("content-length"), self.limits)
-        parts = []
+        body = bytearray()
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 async for part in request.stream():
                     ticket.hold(len(part))
-                    parts.append(part)
+                    body += part
         except TimeoutError as error:
             raise RequestError(408, f"the body was not received within {self.limits.body_seconds:g} seconds") from error
-        return b"".join(parts)
+        return body
 
     async def predict(self, request: Request, inputs: Arrays, outputs: Iterable[str], reject: float) -> Arrays:
         required = self.model.required_outputs(tuple(outputs), reject)
