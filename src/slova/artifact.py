@@ -39,8 +39,6 @@ DTYPES = {
     "BOOL": "?",
 }
 
-NUMBERS = (int, float)
-
 Tensors = dict[str, Array]
 
 
@@ -143,12 +141,18 @@ def _is_of_type(value: Any, declared: str) -> bool:
     if value is None:
         return "None" in declared
     if isinstance(value, dict):  # another dataclass, of numbers
-        return "Report" in declared and all(number is None or type(number) in NUMBERS for number in value.values())
-    plain = {"str": (str,), "bool": (bool,), "int": (int,), "float": NUMBERS}
-    allowed = plain.get(declared.removesuffix(" | None"))
-    if allowed is not None:
-        return type(value) in allowed and (type(value) is not str or value.isprintable())
-    return type(value) in NUMBERS or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
+        return "Report" in declared and all(number is None or _is_number(number) for number in value.values())
+    word = declared.removesuffix(" | None")
+    if word in ("str", "bool"):
+        return type(value).__name__ == word and (word == "bool" or value.isprintable())
+    if word in ("int", "float"):
+        return _is_number(value) and word in (type(value).__name__, "float")
+    return _is_number(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
+
+
+def _is_number(value: Any) -> bool:
+    """A number that numpy has as well."""
+    return type(value) is float or (type(value) is int and abs(value) < 1 << 63)
 
 
 def pack_parts(value: Any, names: Sequence[str], types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:

@@ -26,6 +26,8 @@ def path(tmp_path_factory):
 
 
 AFFINE = {"type": "affine", "scale": 1.0, "offset": 0.0}
+REPORT = {"error": 10**400, "gap": 0.0, "pairs": 1.0, "hits": 1.0}
+EXPONENTIAL = {"type": "exponential", "exponents": 1.0, "weights": 1.0, "report": REPORT}
 TEMPERATURE = {"type": "temperature", "temperature": 2.0}
 WRONG_FIELDS = {
     "classes missing": ({"classes": None}, "classes must be an integer, got 'None'"),
@@ -48,7 +50,8 @@ WRONG_FIELDS = {
     "a number as truth": ({"before": AFFINE | {"scale": True}}, "before.scale must be float, got 'True'"),
     "a number out of range": ({"before": AFFINE | {"scale": -1.0}}, "before cannot be rebuilt: scale must be one"),
     "a huge number": ({"before": AFFINE | {"offset": 1e300}}, "before.offset must be finite, and at most 1e+30"),
-    "a huge integer": ({"before": AFFINE | {"offset": 10**400}}, "before cannot be rebuilt"),
+    "a huge integer": ({"before": AFFINE | {"offset": 10**400}}, "before.offset must be float"),
+    "a huge integer deeper": ({"none_calibrator": EXPONENTIAL}, "none_calibrator.report must be FitReport | None"),
     "reject": ({"reject": 2}, "reject must be a number from 0 to 1, got '2'"),
     "reject as text": ({"reject": "0.5"}, "reject must be a number from 0 to 1"),
     "names": ({"names": "abc"}, "names must be a list of text"),

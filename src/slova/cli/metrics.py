@@ -10,7 +10,7 @@ import click
 from slova.batch.metric_states import BINS, Values, compute_metrics
 from slova.cli.files import scorer_or_none
 from slova.cli.options import FILE, as_json, batch_size, engine, head_or_model, labels_file, max_memory, workers
-from slova.cli.stream import open_rows, scorer_for
+from slova.cli.stream import columns_of, open_rows, scorer_for
 from slova.cli.terminal import aligned, print_json
 from slova.io import Table
 from slova.metrics import Estimate
@@ -61,7 +61,7 @@ def metrics(
     Example: slova metrics test.npz --model model.slova --ood ood.npz
     """
     known = scorer_or_none(model, head)
-    tables = [Table(logits, labels, size, memory, known and (known.head.columns or known.classes))]
+    tables = [Table(logits, labels, size, memory, columns_of(known))]
     tables += [] if ood is None else [replace(tables[0], path=ood, labels=None)]
     with open_rows(tables, engine, workers) as (rows, *others):
         scorer = scorer_for(rows, known, head)

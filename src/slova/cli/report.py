@@ -13,7 +13,7 @@ import click
 from slova.artifact import atomic_path
 from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file, max_memory
-from slova.cli.stream import Streamed, scorer_for
+from slova.cli.stream import Streamed, columns_of, scorer_for
 from slova.cli.terminal import tracked
 from slova.io import Table
 from slova.scorer import Scorer
@@ -53,7 +53,7 @@ def report(
 
     start = time.monotonic()
     known = scorer_or_none(model, head)
-    table = Table(logits, labels, size, memory, known and (known.head.columns or known.classes))
+    table = Table(logits, labels, size, memory, columns_of(known))
     scorer = scorer_for(Streamed(table), known, head)
     others = _by_name([replace(table, path=path, labels=None) for path in ood])
     found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]

@@ -20,7 +20,7 @@ from slova.cli.terminal import tracked
 from slova.io import Block, Table
 from slova.scorer import Scorer
 
-__all__ = ["Streamed", "check_engine_options", "open_rows", "scorer_for"]
+__all__ = ["Streamed", "check_engine_options", "columns_of", "open_rows", "scorer_for"]
 
 State = TypeVar("State")
 
@@ -47,6 +47,11 @@ class Streamed:
         for block in tracked(self.table.blocks(labelled=labelled), f"reading {self.table.path.name}"):
             yield first, block
             first += len(block.logits)
+
+
+def columns_of(known: Scorer | None) -> int | None:
+    """How many logits per row a model takes, so that files are compared with it before they are read."""
+    return None if known is None else known.head.columns or known.classes
 
 
 def scorer_for(rows: Rows, known: Scorer | None, head: str | None) -> Scorer:

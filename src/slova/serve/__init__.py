@@ -3,8 +3,8 @@
     app = application(load_model(Path("model.onnx")))     # an ASGI application, for any server
     serve(app, listen("127.0.0.1", 8000))                 # or uvicorn with time limits for slow clients
 
-Requests are read and validated on the event loop. Valid ones are queued, and one thread runs the model on batches of
-the queued rows.
+Requests are read and validated on the event loop, large ones in a thread. Valid ones are queued, and one thread runs
+the model on batches of the queued rows.
 """
 
 try:

@@ -42,11 +42,11 @@ class _Connection(H11Protocol):
             self._crowding().transport.abort()
         self._update_timer()
 
-    def _crowding(self) -> _Connection:
+    def _crowding(self) -> Any:
         """The connection to close: one of the client that has the most, this one if it is of that client."""
         counts = Counter(map(_host, self.connections))
         most = max(counts.values())
-        return next(each for each in (self, *self.connections) if counts[_host(each)] == most)  # type: ignore[misc]
+        return next(each for each in (self, *self.connections) if counts[_host(each)] == most)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
