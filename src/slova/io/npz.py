@@ -21,9 +21,11 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,
-    RuntimeError,
-)  # the last two: unknown compression, encryption
+    NotImplementedError,  # unknown compression
+    RuntimeError,  # encryption
+    UnicodeDecodeError,
+    OverflowError,
+)
 COPY = 1 << 20
 
 

@@ -65,7 +65,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
             path, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
         ) as file:
             yield file
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
         raise TableError(f"{path} is not a readable parquet file: {error}") from error
 
 
