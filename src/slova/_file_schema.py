@@ -35,7 +35,7 @@ PLACES: Mapping[str, Mapping[str, type]] = {
 MOST_CLASSES = 1 << 31
 FEW = 8
 LARGEST = 1e30  # of the numbers of a calibrator: what float32 can hold, with room for products
-INFINITE = ("max_distance",)  # fields that may be infinite
+INFINITE = ("max_distance", "max_distances")  # fields that may be infinite
 
 
 class SchemaError(ValueError):
@@ -154,5 +154,5 @@ def _no_distance(calibrator: Any, rows: int) -> Array | None:
     """Distances of 0, for a calibrator that takes them."""
     if calibrator is None or calibrator.name not in ("distance", "posterior"):
         return None
-    weights = calibrator.yes if calibrator.name == "posterior" else calibrator.positive_weights
-    return None if calibrator.name == "posterior" and len(weights) == 1 else np.zeros((rows, len(weights) - 1))
+    count = len(calibrator.positive_weights) - 1
+    return None if calibrator.name == "posterior" and not count else np.zeros((rows, count))

@@ -80,7 +80,7 @@ def refused(path, sentence):
 
 WRONG_ARRAYS = {
     "NaN": ("calibrator.bias", lambda a: a * np.nan, "calibrator.bias must be finite"),
-    "infinite": ("calibrator.yes", lambda a: a + np.inf, "calibrator.yes must be finite"),
+    "infinite": ("calibrator.positive_weights", lambda a: a + np.inf, "calibrator.positive_weights must be finite"),
     "shape": ("calibrator.bias", lambda a: a[:2], "calibrator cannot be rebuilt"),
     "negative counts": ("validation.count", lambda a: -a, "validation must count rows"),
     "broken counts": ("validation.count", lambda a: a + 0.5, "validation must count rows"),
