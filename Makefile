@@ -11,7 +11,7 @@ CASES ?= 100000
 FAULTS ?= 300
 MINUTES ?= 30
 
-.PHONY: demo test lint types tests fuzz faults soak docs bench-core clean help
+.PHONY: demo test lint types tests fuzz faults soak docs site dist bench-core clean help
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -40,13 +40,20 @@ faults: $(READY)  ## every writer killed at FAULTS points, on a full disk, and b
 soak: $(READY)  ## slova serve for MINUTES beside a plain endpoint: errors, p99 and memory
 	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
 
-docs: $(READY)  ## write docs/api.md, docs/results.md, the table in README.md and the pictures anew
-	$(BIN)/python docs/make_api.py
+docs: $(READY)  ## run the tutorials, write generated pages and pictures anew, and build the site
 	$(BIN)/python docs/make_measurements.py
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/run_tutorials.py
 	$(BIN)/python docs/make_readme.py
 	mkdir -p slova-demo
 	$(BIN)/slova bench report --results bench/results --docs docs --cards bench/models/cards -o slova-demo/results.html
+	$(MAKE) site
+
+site: $(READY)  ## build the site from the committed pages into site/; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+dist: $(READY)  ## the wheels of both distributions, in dist/
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation -w dist . ./bench
 
 bench-core: $(READY)  ## ratios of speed, measured side by side
 	$(BIN)/python benchmarks/core.py

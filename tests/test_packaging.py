@@ -1,13 +1,16 @@
 """The two distributions as they are installed: the library is small and has nothing of the comparison."""
 
 import configparser
+import os
 import re
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
+import numpy
 import pytest
 
 pytest.importorskip("hatchling")
@@ -54,6 +57,54 @@ def test_the_comparison_adds_its_command_to_the_library_s(wheels):
     assert {"slova_bench/paper.csv", "slova_bench/report/templates/comparison.html"} <= set(
         names(wheels["slova_bench"])
     )
+
+
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """The commands of a new environment with the two wheels; what they require is lent by this one."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=False, symlinks=os.name != "nt")
+    binaries = folder / ("Scripts" if os.name == "nt" else "bin")
+    options = ["--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(binaries / "python")]
+    subprocess.run([*pip, "install", *options, *map(str, wheels.values())], check=True)
+    [site] = folder.glob("**/site-packages")
+    (site / "lent.pth").write_text(str(Path(numpy.__file__).parents[1]))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*words):
+        command = [binaries / words[0], *words[1:]]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_both_wheels_work_in_a_clean_environment(installed):
+    assert installed("slova", "--version").split()[-1] == VERSION
+    assert "softmax" in installed("slova", "bench", "list")
+    found = installed("python", "-c", "import slova, slova_bench; print(slova.__file__, slova_bench.__file__)")
+    assert all("clean" in path and "site-packages" in path for path in found.split())
+
+
+def test_an_installed_wheel_fits_scores_and_reports(installed):
+    code = """
+import numpy as np
+labels = np.arange(600) % 3
+logits = np.random.default_rng(0).normal(-3, 1, (600, 3)) + 4 * np.eye(3)[labels]
+np.savez("val.npz", logits=logits, labels=labels)
+"""
+    installed("python", "-c", code)
+    installed("slova", "fit", "val.npz", "-o", "model.slova")
+    installed("slova", "score", "val.npz", "--model", "model.slova", "--risk", "0.1", "-o", "answers.csv")
+    installed("slova", "report", "val.npz", "--model", "model.slova")
+    said = installed("python", "-c", "print(open('answers.csv').readline(), open('report.html').read(15))")
+    assert said.split()[:2] == ["label,confidence,none,ambiguous", "<!doctype"]
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_both_distributions_have_one_version():

@@ -66,7 +66,7 @@ __all__ = [
     "prepare",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 

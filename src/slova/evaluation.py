@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,14 @@ from slova._types import Confidence, Labels, Weight
 from slova._validation import NONE, Flags, Floats, Ints, check_labels
 from slova.heads import Readout
 from slova.metrics import binning
+from slova.metrics.reliability import Reliability
 from slova.prediction import Prediction
 from slova.thresholds import selection_of as make_selection
 
 if TYPE_CHECKING:
-    from slova.metrics import Selection
+    from matplotlib.axes import Axes
+
+    from slova.metrics import EvaluationDisplay, Selection
 
 __all__ = ["Conformity", "Evaluation", "FitReport", "Metric", "ece_of", "evaluate", "selection_of"]
 
@@ -44,7 +47,7 @@ class Metric(NamedTuple):
 class Evaluation:
     """Metrics of labelled rows. `nll` and `brier` are of the distribution over the K classes and NONE; the others are
     of the top class, which is wrong for a NONE row. `perfect_ece` is the ECE that a calibrated model has on average of
-    as many rows with these confidences."""
+    as many rows with these confidences. `bins` and `selection` are the counts by confidence that `plot` draws."""
 
     rows: int
     none_rows: int
@@ -55,6 +58,18 @@ class Evaluation:
     aurc: float
     mean_confidence: float
     perfect_ece: float
+    bins: binning.BinCounts = field(repr=False, compare=False)
+    selection: Selection = field(repr=False, compare=False)
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> EvaluationDisplay:
+        """Draw reliability, confidences, and risk by coverage, into three axes of matplotlib or a new figure."""
+        from slova.metrics import plotting
+
+        return plotting.EvaluationDisplay(
+            reliability=plotting.ReliabilityDisplay(curve=Reliability.of(self.bins), ece=self.ece.value),
+            histogram=plotting.ConfidenceHistogramDisplay.from_counts(self.bins),
+            risk_coverage=plotting.RiskCoverageDisplay(curve=self.selection.risk_coverage, aurc=self.aurc),
+        ).plot(axes)
 
     def __str__(self) -> str:
         head = f"{self.rows:,} rows, {self.none_rows:,} of them NONE"
@@ -140,17 +155,20 @@ def evaluate(
     hits = to_numpy(prediction.top) == column
     counts = np.ones(len(column)) if weight is None else weight * (weight.sum() / np.square(weight).sum())
     own = log_probs[np.arange(len(column)), column]  # NONE = -1 is the last column
-    ece, perfect = _ece(confidence, hits, counts, seed)
+    bins, perfect = _bins(confidence, hits, counts)
+    selection = make_selection(confidence, hits, weight=weight)
     return Evaluation(
         rows=len(column),
         none_rows=int((column == NONE).sum()),
         accuracy=_mean(hits.astype(np.float64), counts),
-        ece=ece,
+        ece=ece_of(bins, seed),
         nll=_mean(-own, counts),
         brier=_mean(1 - 2 * np.exp(own) + np.exp(2 * log_probs).sum(axis=1), counts),
-        aurc=float(make_selection(confidence, hits, weight=weight).aurc.value),
+        aurc=float(selection.aurc.value),
         mean_confidence=float(np.average(confidence, weights=counts)),
         perfect_ece=perfect,
+        bins=bins,
+        selection=selection,
     )
 
 
@@ -172,23 +190,19 @@ def _mean(values: Floats, counts: Floats) -> Metric:
     return Metric(mean, float(np.sqrt(np.average(np.square(values - mean), weights=counts) / counts.sum())))
 
 
-def _ece(confidence: Floats, hits: Flags, counts: Floats, seed: int) -> tuple[Metric, float]:
-    """The equal-width ECE, and that of a calibrated model."""
+def _bins(confidence: Floats, hits: Flags, counts: Floats) -> tuple[binning.BinCounts, float]:
+    """Bins of equal width, and the ECE of a calibrated model in them."""
     index = binning.bin_index(confidence, BINS, "width")
-    spread = confidence * (1 - confidence)
-    sums = [binning.sums(index, counts * part, BINS) for part in (np.ones(len(hits)), hits, confidence, spread)]
-    rows, right, total, variance = sums
-    return _ece_of(rows, right, total, seed), float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / rows.sum())
+    parts = np.ones(len(hits)), hits, confidence, np.square(hits - confidence), confidence * (1 - confidence)
+    *sums, variance = (binning.sums(index, counts * part, BINS) for part in parts)
+    bins = binning.BinCounts(*sums)
+    return bins, float(np.sqrt(2 / np.pi * np.maximum(variance, 0)).sum() / bins.count.sum())
 
 
 def ece_of(bins: binning.BinCounts, seed: int = 0) -> Metric:
-    """The ECE of bins that were counted before."""
-    return _ece_of(bins.count.astype(np.float64), bins.hits.astype(np.float64), bins.total, seed)
-
-
-def _ece_of(rows: Floats, right: Floats, total: Floats, seed: int) -> Metric:
     """The ECE; its error by drawing the hits of each bin again, with one more hit and one more miss in each: a bin of
     three rows that are all right does not show that all rows are."""
+    rows, right, total = bins.count.astype(np.float64), bins.hits.astype(np.float64), bins.total
     share = (right + 1) / (rows + 2)
     deviation = np.sqrt(rows * share * (1 - share))
     draws = np.abs(np.random.default_rng(seed).normal(right - total, deviation, (RESAMPLES, *np.shape(rows))))

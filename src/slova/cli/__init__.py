@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import click
 
+from slova import __version__
 from slova.cli.groups import PluginGroup
-from slova.cli.terminal import Program, version
+from slova.cli.terminal import Program
 
 __all__ = ["main"]
 
@@ -25,7 +26,7 @@ class _Slova(Program, PluginGroup):
     entry_points="slova.commands",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(version(), prog_name="slova")
+@click.version_option(__version__, prog_name="slova")
 def main() -> None:
     """Classifiers that say "I don't know" and mean it: calibrate logits, score them, measure them.
 

@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -18,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from slova.io import Block
 
-__all__ = ["Program", "aligned", "print_json", "progress", "tracked", "version"]
+__all__ = ["Program", "aligned", "print_json", "progress", "tracked"]
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
 
@@ -77,13 +76,6 @@ def _exit_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def version() -> str:
-    try:
-        return metadata.version("slova")
-    except metadata.PackageNotFoundError:
-        return "unknown (not installed)"
 
 
 @contextlib.contextmanager

@@ -28,8 +28,8 @@ Counts = Ints | Floats  # of rows; with weights, floating point
 class BinCounts:
     """Rows, hits h, and the sums of confidence c and of (h - c)^2 per bin: (B,), or (K, B) by class."""
 
-    count: Ints = field(metadata=SUM)
-    hits: Ints = field(metadata=SUM)
+    count: Counts = field(metadata=SUM)
+    hits: Counts = field(metadata=SUM)
     total: Floats = field(metadata=SUM)
     squares: Floats = field(metadata=SUM)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from slova._types import Labels, ProbRows
 from slova._validation import Floats, Ints, top_class
-from slova.metrics.binning import BinCounts, bin_index
+from slova.metrics.binning import BinCounts, Counts, bin_index
 from slova.metrics.calibration_error import Ece
 
 __all__ = ["Reliability", "interval", "reliability"]
@@ -27,15 +27,15 @@ class Reliability:
 
     lower: Floats
     upper: Floats
-    count: Ints
+    count: Counts
     confidence: Floats
     accuracy: Floats
     low: Floats
     high: Floats
 
     @classmethod
-    def of(cls, state: Ece, *, level: float = 0.95) -> Reliability:
-        """The curve of a merged state, which is that of all its rows."""
+    def of(cls, state: BinCounts, *, level: float = 0.95) -> Reliability:
+        """The curve of bins of equal width; of a merged `Ece`, that of all its rows."""
         edges = np.arange(len(state.count) + 1) / len(state.count)
         return _curve(state, edges[:-1], edges[1:], level)
 
