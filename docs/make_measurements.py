@@ -1,4 +1,4 @@
-"""Write docs/measurements.md from the rows of benchmarks/results: python docs/make_measurements.py."""
+"""Write docs/measurements/defaults.md from the rows of benchmarks/results: python docs/make_measurements.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-PAGE = Path(__file__).parent / "measurements.md"
+PAGE = Path(__file__).parent / "measurements" / "defaults.md"
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
 METRICS = {"ece": "ECE", "nll": "NLL", "brier": "Brier", "accuracy": "accuracy"}
 NETWORKS = {"softmax": "softmax", "ova": "one-vs-all", "slova_none": "one-vs-all, NONE in training"}

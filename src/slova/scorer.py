@@ -192,6 +192,7 @@ class Scorer:
         return evaluate(self.predict(logits, distances=distances), self(logits, distances), labels)
 
     def save(self, path: str | Path) -> None:
+        """Write head, calibrators and what `fit` found to one file of numbers and JSON."""
         from slova._scorer_file import save_scorer
 
         save_scorer(self, path)

@@ -49,7 +49,7 @@ def test_without_axes_the_present_ones_are_used_or_made():
     second = metrics.ReliabilityDisplay.from_predictions(*rows(seed=1), name="second")
     assert second.ax_ is first.ax_
     words = [text.get_text() for text in second.ax_.get_legend().get_texts()]
-    assert [word.partition(",")[0] for word in words] == ["calibrated", "first", "second"]
+    assert [word.partition(",")[0] for word in words] == ["perfect", "first", "second"]
 
 
 def test_the_reliability_diagram_shows_accuracy_by_confidence_and_says_the_ece():

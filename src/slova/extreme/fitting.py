@@ -19,7 +19,7 @@ from slova.scorer import Calibration, Scorer
 
 __all__ = ["fit"]
 
-AT_MOST_ONE = partial(ExponentialCalibration.fit, at_most_one=True)  # what docs/extreme.md measures
+AT_MOST_ONE = partial(ExponentialCalibration.fit, at_most_one=True)  # what docs/measurements/extreme.md shows
 
 
 def fit(

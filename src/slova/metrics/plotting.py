@@ -50,7 +50,7 @@ class _Display:
 
     def _finish(self, across: str, up: str) -> Self:
         self.ax_.set(xlabel=across, ylabel=up)
-        self.ax_.legend(loc="upper left", frameon=False)
+        self.ax_.legend(loc="best", frameon=False)
         return self
 
 
@@ -58,7 +58,9 @@ class ReliabilityDisplay(_Display):
     """The reliability diagram: the accuracy of each bin of confidence, with its 95 % interval, and the diagonal on
     which a calibrated model lies.
 
-    curve: what `slova.metrics.reliability` returns. ece: its expected calibration error. name: for the legend.
+    curve: what `slova.metrics.reliability` returns.
+    ece: its expected calibration error.
+    name: for the legend.
     """
 
     def __init__(self, *, curve: Reliability, ece: float, name: str | None = None) -> None:
@@ -81,19 +83,23 @@ class ReliabilityDisplay(_Display):
         return cls(curve=Reliability.of(counts), ece=counts.value, name=name).plot(ax, **style)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw into these axes, or into the present ones."""
         ax, curve = self._axes(ax), self.curve
-        ax.plot([0, 1], [0, 1], ":", color="black", label=None if _has(ax, "calibrated") else "calibrated")
+        ax.plot([0, 1], [0, 1], ":", color="black", label=None if _has(ax, "perfect") else "perfect")
         span = np.clip([curve.accuracy - curve.low, curve.high - curve.accuracy], 0, 1)
         label = _labelled(self.name, f"ECE {self.ece:.3f}")
         options: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2, "label": label}
         self.line_ = ax.errorbar(curve.confidence, curve.accuracy, yerr=span, **(options | style))
+        ax.set(xlim=(0, 1), ylim=(0, 1.02))
         return self._finish("confidence", "accuracy")
 
 
 class RiskCoverageDisplay(_Display):
     """The share of errors among the answered rows (risk) against the share of rows that are answered (coverage).
 
-    curve: what `slova.metrics.risk_coverage` returns. aurc: the area under it. name: for the legend.
+    curve: what `slova.metrics.risk_coverage` returns.
+    aurc: the area under it.
+    name: for the legend.
     """
 
     def __init__(self, *, curve: RiskCoverage, aurc: float, name: str | None = None) -> None:
@@ -115,6 +121,7 @@ class RiskCoverageDisplay(_Display):
         return cls(curve=selection.risk_coverage, aurc=selection.aurc.value, name=name).plot(ax, **style)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw into these axes, or into the present ones."""
         ax = self._axes(ax)
         options: dict[str, Any] = {"where": "post", "label": _labelled(self.name, f"AURC {self.aurc:.3f}")}
         (self.line_,) = ax.step(self.curve.coverage, self.curve.risk, **(options | style))
@@ -125,7 +132,9 @@ class RiskCoverageDisplay(_Display):
 class ConfidenceHistogramDisplay(_Display):
     """How often each confidence occurs, right and wrong rows apart.
 
-    edges: of the bins (B + 1,). right, wrong: rows per bin (B,). name: for the title.
+    edges: of the bins (B + 1,).
+    right, wrong: rows per bin (B,).
+    name: for the title.
     """
 
     def __init__(self, *, edges: Floats, right: Floats, wrong: Floats, name: str | None = None) -> None:
@@ -153,6 +162,7 @@ class ConfidenceHistogramDisplay(_Display):
         return cls(edges=np.linspace(0, 1, len(right) + 1), right=right, wrong=counts.count - right, name=name)
 
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
+        """Draw into these axes, or into the present ones."""
         ax = self._axes(ax)
         options: dict[str, Any] = {"width": np.diff(self.edges), "align": "edge", "edgecolor": "white", **style}
         self.bars_ = (

@@ -1,0 +1,100 @@
+"""The site: built strictly, complete without a network, readable on a phone, and found by its search."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("material", reason='the site is not built here: pip install "slova[docs]"')
+pytest.importorskip("mkdocstrings_handlers.python", reason='the site is not built here: pip install "slova[docs]"')
+
+ROOT = Path(__file__).parents[1]
+QUESTIONS = {
+    "how do I get a threshold for 1 % errors": "selective",
+    "my logits are softmax": "troubleshooting",
+    "what is NONE": "glossary",
+    "P(none) is always 0": "troubleshooting",
+    "confidence too high on blurred images": "troubleshooting",
+    "which calibrator should I choose": "choosing-a-calibrator",
+    "calibrate a random forest": "tutorials/tables",
+    "export to onnx": "export",
+    "serve over HTTP": "serving",
+    "reliability diagram": "tutorials/gallery",
+    "out of memory with a million classes": "troubleshooting",
+    "out-of-scope questions": "tutorials/text",
+    "difference to MAPIE": "other-libraries",
+    "when should I not use it": "when-not",
+}
+KINDS = ["index", "get-started", "tutorials/images", "tutorials/gallery", "selective", "method", "results", "glossary",
+         "other-libraries", "reference/index", "reference/slova.scorer", "reference/cli", "examples"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site; a warning of the build, such as a broken link, is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_public_module_has_a_page_of_reference(site):
+    pages = {path.stem for path in (site / "reference").glob("slova.*.html")}
+    assert {"slova.classifier", "slova.scorer", "slova.sklearn", "slova.metrics", "slova.export"} <= pages
+    text = (site / "reference" / "slova.scorer.html").read_text(encoding="utf-8")
+    assert 'id="slova.scorer.Scorer.fit"' in text
+    assert "<strong>none_share</strong>: the prior probability of NONE" in text  # arguments are a list
+
+
+def test_no_page_loads_anything_from_another_host(site):
+    outside = re.compile(
+        r'<(?:script|img|iframe|source)[^>]*\bsrc="(?:https?:)?//[^"]*"|<link[^>]*\bhref="https?://[^"]*"'
+    )
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 50
+    assert {page.name: found for page in pages if (found := outside.findall(page.read_text(encoding="utf-8")))} == {}
+
+
+@pytest.fixture(scope="module")
+def page(browser, site):
+    """A page of the browser that notes requests that leave the files."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.outside = []
+    page.on("request", lambda request: _note(page.outside, request.url))
+    page.goto(f"file://{site}/index.html")
+    yield page
+    assert page.outside == []
+    page.close()
+
+
+def _note(outside, url):
+    if not url.startswith(("file:", "data:", "blob:")):
+        outside.append(url)
+
+
+@pytest.mark.parametrize(("question", "answer"), QUESTIONS.items(), ids=QUESTIONS)
+def test_the_first_page_that_the_search_finds_answers_the_question(page, site, question, answer):
+    page.goto(f"file://{site}/index.html")
+    page.keyboard.press("s")
+    page.keyboard.type(question)
+    page.wait_for_selector(".md-search-result__list > li a")
+    page.wait_for_function("() => /matching/.test(document.querySelector('.md-search-result__meta').textContent)")
+    page.wait_for_timeout(200)  # the list of the last letter
+    first = page.locator(".md-search-result__list > li a").first.get_attribute("href")
+    assert re.search(rf"(?:^|/){answer}\.html", first)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_fit_into_the_width_and_their_pictures_load(page, site, kind, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"file://{site}/{kind}.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    broken = "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+    assert page.evaluate(broken) == []
+    page.set_viewport_size({"width": 1280, "height": 900})
