@@ -22,9 +22,14 @@ MODULES = {
     "Training": ["slova.losses", "slova.heads", "slova.retrofit", "slova.ensemble"],
     "Other tasks": ["slova.multilabel", "slova.extreme"],
     "Images": [
-        "slova.vision", "slova.vision.augment", "slova.vision.degradations", "slova.vision.outliers",
-        "slova.vision.held_out_degradations", "slova.vision.held_out_outliers", "slova.vision.shift_aware",
-    ],  # fmt: skip
+        "slova.vision",
+        "slova.vision.augment",
+        "slova.vision.degradations",
+        "slova.vision.outliers",
+        "slova.vision.held_out_degradations",
+        "slova.vision.held_out_outliers",
+        "slova.vision.shift_aware",
+    ],
     "Calibration": ["slova.calibration", "slova.calibration.module"],
     "Guarantees": ["slova.thresholds", "slova.prediction_sets"],
     "Metrics": ["slova.metrics", "slova.metrics.plotting", "slova.metrics.torchmetrics"],

@@ -36,4 +36,5 @@ with tempfile.TemporaryDirectory() as folder:
 
 classifier = slova.Classifier.fit(network, torch.utils.data.DataLoader(texts(1000, 2), batch_size=100))
 answers = classifier.predict({"input_ids": torch.stack([text["input_ids"] for text in texts(500, 3)])}, reject=0.8)
-print(f"answered {(answers.label != slova.NONE).float().mean():.0%}, mean confidence {answers.confidence.mean():.3f}")
+share = (answers.label != slova.NONE).float().mean()
+print(f"Of 500 texts {share:.0%} are answered with a confidence of .8 or more.")

@@ -31,10 +31,10 @@ class Digits(lightning.LightningModule):
 
 
 torch.manual_seed(0)
-pixels, labels = load_digits(return_X_y=True)
-rows = list(zip(torch.as_tensor(pixels).float() / 16, labels, strict=True))
+rows = list(zip(torch.as_tensor(load_digits().data).float() / 16, load_digits().target, strict=True))
 quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
 trainer = lightning.Trainer(max_epochs=10, accelerator="cpu", devices=1, num_sanity_val_steps=0, **quiet)
 trainer.fit(module := Digits(), DataLoader(rows[:1200], 100), validation := DataLoader(rows[1200:], 100))
 reject = slova.Classifier.fit(module.network, validation).threshold(coverage=0.9)
-print({name: float(value) for name, value in trainer.callback_metrics.items()}, "90 % are answered above", reject)
+logged = ", ".join(f"{name} {float(value):.3f}" for name, value in trainer.callback_metrics.items())
+print(f"After ten epochs the log has {logged}; 90 % of the digits have a calibrated confidence above {reject:.3f}.")

@@ -36,5 +36,5 @@ for name, scorer in [("as trained", SetScorer()), ("calibrated", fitted)]:
           f"ECE of the set {set_ece(confidence, sets, targets[test]):.3f}")  # fmt: skip
 
 answered = confidence >= fitted.threshold(risk=0.1)
-right = subset_accuracy(sets[answered], targets[test][answered])
-print(f"at most 10 % wrong sets: answered {answered.float().mean():.0%}, right {right:.1%}")
+right, share = subset_accuracy(sets[answered], targets[test][answered]), answered.float().mean()
+print(f"With at most 10 % wrong sets promised, {share:.0%} are answered, {right:.1%} of them right.")

@@ -26,8 +26,9 @@ classifier = slova.Classifier.fit(network, (images[validation], labels[validatio
 answers = classifier.predict(images[test], reject=0.8)
 answered = answers.label != slova.NONE
 right = (answers.label == labels[test])[answered].float().mean()
-print(f"digits: answered {answered.float().mean():.0%}, {right:.1%} of them right")
+print(f"Of the test digits {answered.float().mean():.0%} are answered, {right:.1%} of them right.")
 
 noise = torch.rand(1000, 64, generator=torch.Generator().manual_seed(1))
 answers = classifier.predict(noise, reject=0.8)
-print(f"noise:  rejected {(answers.label == slova.NONE).float().mean():.0%}, mean P(none) {answers.none.mean():.2f}")
+rejected = (answers.label == slova.NONE).float().mean()
+print(f"Of the noise {rejected:.0%} is rejected, with a mean P(none) of {answers.none.mean():.2f}.")

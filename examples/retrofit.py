@@ -6,7 +6,6 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 import slova
-from slova import metrics
 from slova.retrofit import OneVsAll, features_of, refit
 
 images, labels = torch.tensor(load_digits().data / 16).float(), torch.tensor(load_digits().target)
@@ -28,7 +27,7 @@ def measured(network, **how):
     classifier = slova.Classifier.fit(network, (images[900:1400], labels[900:1400]), **how)
     clean, far = classifier.predict(images[1400:]), classifier.predict(noise)
     known, unknown = (one.confidence if classifier.scorer.none == "absent" else -one.none for one in (clean, far))
-    return classifier.evaluate(images[1400:], labels[1400:]).ece.value, metrics.auroc(known, unknown)
+    return classifier.evaluate(images[1400:], labels[1400:]).ece.value, slova.metrics.auroc(known, unknown)
 
 
 table = []
@@ -38,3 +37,4 @@ for network, own in [(trained(nn.CrossEntropyLoss(), seed), trained(slova.ova_lo
     table.append([measured(network), measured(OneVsAll(network), head="slova", rescale=True), renewed, measured(own)])
 for name, row in zip(["softmax", "rescaled", "new last layer", "one-vs-all"], np.mean(table, 0), strict=True):
     print(f"{name:15s}", "ECE {:.3f}, AUROC of noise by P(none), or by the confidence of softmax, {:.3f}".format(*row))
+print("A new last layer ranks noise with an AUROC of {2:.3f}, softmax with {0:.3f}.".format(*np.mean(table, 0)[:, 1]))

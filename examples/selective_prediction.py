@@ -1,7 +1,6 @@
 """A guaranteed risk: at most 2 % errors among the answers, on real CIFAR-10 logits, checked over 300 draws.
 
-The 10,000 test images are the population, so that the true risk of a threshold is known; validation sets are drawn from
-it.
+Validation sets are drawn from the 10,000 test images, the population: the true risk of a threshold is known.
 """
 
 import numpy as np
@@ -28,10 +27,14 @@ def draws(confidence, hits, delta, rows=2000, risk=0.02):
         yield np.mean(~hits[answered]), answered.mean()
 
 
+broken = {0.05: [], None: []}
 for method, probs in confidences.items():
     confidence, hits = probs.max(axis=1), probs.argmax(axis=1) == labels
     print(f"{method}: {np.mean(~hits):.1%} errors when every image is answered; a risk of 2 % or less:")
     for delta in (0.05, None):
         risk, coverage = np.array(list(draws(confidence, hits, delta))).T
         how = "with the guarantee (delta = 5 %)" if delta else "by the errors that were observed"
-        print(f"  {how}: answers {coverage.mean():.0%}, errs {risk.mean():.2%}, broken in {np.mean(risk > 0.02):.0%}")
+        broken[delta].append(np.mean(risk > 0.02))
+        print(f"  {how}: answers {coverage.mean():.0%}, errs {risk.mean():.2%}, broken in {broken[delta][-1]:.0%}")
+guaranteed, observed = (max(shares) for shares in broken.values())
+print(f"A risk of 2 % is exceeded in {guaranteed:.0%} of the draws with the guarantee, in {observed:.0%} without.")

@@ -12,7 +12,7 @@ import torch
 import slova
 
 if importlib.util.find_spec("timm") is None:
-    print("timm is not installed: pip install timm")
+    print("timm is not installed here, so nothing was run; pip install timm.")
     sys.exit()
 
 import timm
@@ -31,4 +31,5 @@ for _ in range(10):
     optimiser.step()
 
 classifier = slova.Classifier.fit(network, (images[48:], labels[48:]))
-print(f"mean confidence {classifier.predict(images).confidence.mean():.3f}")
+right = (classifier.predict(images[48:]).top == labels[48:]).float().mean()
+print(f"The network from timm is right on {right:.0%} of the validation images, and calibrated: {classifier}.")

@@ -122,7 +122,9 @@ def test_every_module_of_the_library_is_in_the_architecture():
 
 def test_additions_touch_at_most_two_files_and_a_data_set_three():
     table = ARCHITECTURE.partition("| … | files |")[2].partition("\n\n")[0]
-    counts = {row.split("|")[1].strip(): len(re.findall(r"`(?:src|bench|docs)/", row)) for row in table.splitlines()[2:]}
+    counts = {
+        row.split("|")[1].strip(): len(re.findall(r"`(?:src|bench|docs)/", row)) for row in table.splitlines()[2:]
+    }
     assert max(counts.pop("a data set"), 3) == 3
     assert {what: count for what, count in counts.items() if not 1 <= count <= 2} == {}
 
@@ -132,7 +134,8 @@ def test_examples_run_and_are_short(script):
     assert len(script.read_text().splitlines()) <= 40
     done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    last = done.stdout.strip().splitlines()[-1]
+    assert re.fullmatch(r"(?:[A-Z]|timm ).{40,}\.", last), "the last line must be a sentence about what came out"
 
 
 LIBRARY = [path for path in (ROOT / "src" / "slova").rglob("*.py") if ">>>" in path.read_text()]
