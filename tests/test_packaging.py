@@ -107,6 +107,16 @@ def test_the_citation_names_this_version():
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
 
 
+def test_workflows_run_targets_that_exist_on_every_declared_python():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    workflows = [path.read_text() for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))]
+    called = re.findall(r"run: make ([a-z-]+)", "".join(workflows))
+    assert {"test", "site", "dist"} <= set(called) <= targets
+    declared = re.findall(r"Python :: (3\.\d+)", str(LIBRARY["project"]["classifiers"]))
+    [tested] = [re.findall(r'"(3\.\d+)"', line) for text in workflows for line in re.findall(r"python: \[.*", text)]
+    assert tested == declared == ["3.11", "3.12", "3.13"]
+
+
 def test_both_distributions_have_one_version():
     assert COMPARISON["project"]["version"] == VERSION
     [needed] = [name for name in COMPARISON["project"]["dependencies"] if name.startswith("slova")]
