@@ -13,7 +13,7 @@ NETWORKS = {"softmax": "softmax", "ova": "one-vs-all", "slova_none": "one-vs-all
 
 TEXT = """# Measurements of the defaults
 
-What `Classifier.fit`, `slova fit` and `SlovaClassifier` give without any option, beside other calibrators of the same networks. Made by `docs/make_measurements.py` from the rows in `benchmarks/results`; tables and text are in [the method](method.md). NLL and Brier score are those of the classes, with P(none) left out; probabilities below 1e-12 count as 1e-12, because isotonic regression gives zeros. `posterior` is the default.
+What `Classifier.fit`, `slova fit` and `SlovaClassifier` give without any option, beside other calibrators of the same networks. Made by `docs/make_measurements.py` from the rows in `benchmarks/results`; tables and text are in [calibrators](calibrators.md). NLL and Brier score are those of the classes, with P(none) left out; probabilities below 1e-12 count as 1e-12, because isotonic regression gives zeros. `posterior` is the default.
 
 ## Small networks
 
