@@ -219,6 +219,24 @@ def test_smoothing_is_the_multilabel_loss_of_smoothed_targets():
     torch.testing.assert_close(ova_loss(logits, labels, label_smoothing=0.2), multilabel_loss(logits, targets))
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_cross_entropy_is_added_for_the_rows_that_have_a_class(smoothing):
+    logits, labels = batch(40)
+    known = labels != NONE
+    options = {"label_smoothing": smoothing, "reduction": "none"}
+    expected = ova_loss(logits, labels, **options)
+    expected[known] += 1.5 * torch.nn.functional.cross_entropy(logits[known], labels[known], **options)
+    assert known.any()
+    assert not known.all()
+    torch.testing.assert_close(ova_loss(logits, labels, cross_entropy=1.5, **options), expected)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
+def test_a_weight_of_cross_entropy_that_is_no_weight_is_refused(value):
+    with pytest.raises(ValueError, match="cross_entropy must be finite and not negative"):
+        ova_loss(*batch(4), cross_entropy=value)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
 def test_an_ignored_row_has_no_gradient_whatever_its_logits(value):
     logits, labels = batch(5)

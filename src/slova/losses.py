@@ -32,6 +32,7 @@ def ova_loss(
     weight: WeightTensor | None = None,
     class_weight: ClassWeightTensor | None = None,
     label_smoothing: float = 0.0,
+    cross_entropy: float = 0.0,
     ignore_index: int | None = None,
     reduction: Reduction = "mean",
 ) -> LossTensor:
@@ -42,11 +43,13 @@ def ova_loss(
         weight 1. It multiplies `weight`.
     label_smoothing: the targets of a row are mixed with 1/K, as in cross-entropy: 1 - s + s/K for its label and s/K for
         the others. NONE rows keep their targets, which are all 0.
+    cross_entropy: adds this many times the softmax cross-entropy of the rows that have a class. It separates the
+        classes better, and the other part still learns when none fits; 1.5 is the value of the image recipe.
     ignore_index: rows with this label have loss 0 and do not count in the mean; PyTorch's is -100.
     """
     logits = _logits(logits)
     _check_tensor(labels, "labels")
-    _check_options(logits, class_weight, label_smoothing, ignore_index)
+    _check_options(logits, class_weight, label_smoothing, cross_entropy, ignore_index)
     ignored = None if ignore_index is None else labels == ignore_index
     if ignored is not None:
         logits, labels = logits.masked_fill(ignored.unsqueeze(-1), 0), labels.masked_fill(ignored, NONE_INDEX)
@@ -56,14 +59,19 @@ def ova_loss(
     own = logits.gather(-1, index)
     signed = logits.scatter(-1, index, torch.where(is_none.unsqueeze(-1), own, -own))
     losses = TORCH.softplus(signed).sum(-1)
-    if label_smoothing:
-        excess = own.squeeze(-1) - logits.mean(-1)
-        losses = losses + label_smoothing * excess.masked_fill(is_none, 0)
+    if label_smoothing or cross_entropy:
+        excess = label_smoothing * (own.squeeze(-1) - logits.mean(-1))
+        added = (1 + cross_entropy) * excess + cross_entropy * (logits.logsumexp(-1) - own.squeeze(-1))
+        losses = losses + added.masked_fill(is_none, 0)
     return reduced(losses, _row_weight(losses, index, is_none, ignored, (weight, class_weight)), reduction)
 
 
 def _check_options(
-    logits: Tensor, class_weight: Tensor | None, label_smoothing: float, ignore_index: int | None
+    logits: Tensor,
+    class_weight: Tensor | None,
+    label_smoothing: float,
+    cross_entropy: float,
+    ignore_index: int | None,
 ) -> None:
     if class_weight is not None:
         _check_tensor(class_weight, "class_weight")
@@ -72,6 +80,8 @@ def _check_options(
             raise ValueError(f"class_weight must have one number per class of {classes}, got shape {shape}")
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
+    if not 0 <= cross_entropy < float("inf"):
+        raise ValueError(f"cross_entropy must be finite and not negative, got {cross_entropy}")
     if ignore_index == NONE_INDEX:
         raise ValueError(f"ignore_index must not be {NONE_INDEX}, which is NONE: the rows that belong to no class")
 
