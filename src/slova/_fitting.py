@@ -40,6 +40,7 @@ def fit_scorer(
     none_share: float | None = None,
     rescale: bool = False,
     weight: Array | None = None,
+    none_weight: Array | None = None,
     versions_of: Array | None = None,
     seed: int = 0,
 ) -> Scorer:
@@ -51,6 +52,7 @@ def fit_scorer(
     found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), GIVEN)
     logits, _ = found.head.check(rows, classes)
     given = {"distances": None if distances is None else to_numpy(distances), "groups": groups, "like": None}
+    given["none_weight"] = None if none_weight is None else check_weight(none_weight, labels)
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, **given}
     with warnings_at_caller():
         scorer = _fit(found.head, logits, labels, weight, options)
@@ -134,7 +136,7 @@ def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, option
     kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
-    wanted = ("distances", "none_share", "groups", "seed", "like")
+    wanted = ("distances", "none_share", "none_weight", "groups", "seed", "like")
     given = {name: options[name] for name in wanted if options[name] is not None}
     if unknown := sorted(given.keys() - {"groups", "seed", "like"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
@@ -191,7 +193,7 @@ def _held_out(
     head: Head, rows: Array, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
 ) -> tuple[Scorer, Floats, Floats | None]:
     distances = options["distances"]
-    parts = {name: options[name] for name in ("distances", "groups")}
+    parts = {name: options[name] for name in ("distances", "groups", "none_weight")}
     seen = options | {name: None if part is None else part[~rows] for name, part in parts.items()}
     scorer = _fit(head, logits[~rows], labels[~rows], None if weight is None else weight[~rows], seen)
     return scorer, logits[rows], None if distances is None else distances[rows]

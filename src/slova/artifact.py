@@ -143,6 +143,8 @@ def _is_of_type(value: Any, declared: str) -> bool:
     if isinstance(value, dict):  # another dataclass, of numbers
         return "Report" in declared and all(number is None or _is_number(number) for number in value.values())
     word = declared.removesuffix(" | None")
+    if word == "tuple[str, ...]":
+        return isinstance(value, list) and all(isinstance(one, str) and one.isprintable() for one in value)
     if word in ("str", "bool"):
         return type(value).__name__ == word and (word == "bool" or value.isprintable())
     if word in ("int", "float"):

@@ -102,7 +102,7 @@ class FitReport:
     largest_class: float
     degraded_rows: int = 0
     synthetic_rows: int = 0
-    layers: Sequence[str] = ()
+    layers: tuple[str, ...] = ()
     off: str = ""
 
     def __post_init__(self) -> None:

@@ -70,6 +70,7 @@ class Scorer:
         none_share: float | None = None,
         rescale: bool = False,
         weight: Weight | None = None,
+        none_weight: Weight | None = None,
         versions_of: Groups | None = None,
         seed: int = 0,
     ) -> Scorer:
@@ -83,7 +84,7 @@ class Scorer:
         none_share: the prior probability of NONE; by default the share of the NONE rows. Where it is given, the NONE
             rows are not counted as draws from the inputs to come, and `threshold` and `predict_set` look at the others.
         rescale: fit an affine calibrator of the logits first.
-        weight: how often each row counts.
+        weight: how often each row counts; `none_weight` says it for the model of NONE of the posterior calibrator.
         versions_of: for each row the index of the validation row that it is a version of, its own if it is one. Other
             versions, such as degraded ones, help the fit: the report, `threshold` and `predict_set` leave them out, and
             all versions of a row are in one fold. If no validation row is NONE, the report is given "not none".
@@ -93,8 +94,8 @@ class Scorer:
         """
         from slova._fitting import fit_scorer
 
-        options: dict[str, Any] = {"distances": distances, "none_share": none_share, "weight": weight}
-        options |= {"rescale": rescale, "versions_of": versions_of, "seed": seed}
+        options: dict[str, Any] = {"distances": distances, "none_share": none_share, "rescale": rescale, "seed": seed}
+        options |= {"weight": weight, "none_weight": none_weight, "versions_of": versions_of}
         return fit_scorer(logits, labels, head=head, calibration=calibration, **options)
 
     @property
@@ -106,7 +107,7 @@ class Scorer:
     @property
     def distances(self) -> int:
         """How many distances the calibrator takes beside the logits."""
-        return len(getattr(self.calibrator, "yes", (0,))) - 1
+        return len(getattr(self.calibrator, "positive_weights", (0,))) - 1
 
     def predict(self, logits: Logits, *, distances: Distances | None = None, reject: float = 0.0) -> Prediction:
         """The answer per row; the label is NONE where the confidence is below `reject`, or NaN. Values that are seen to

@@ -35,6 +35,7 @@ class Rows(NamedTuple):
     log_odds: Vector
     labels: Labels
     weight: Vector
+    none_weight: Vector  # in the model of NONE
     factors: Vector
     floor: Vector  # a and b are at least this
     groups: Labels | None = None  # rows of one group are in one fold
@@ -60,8 +61,7 @@ class Model(NamedTuple):
 
 def terms_of(log_odds: Vector, scale: float, smoothing: float) -> Vector:
     """log p and -log(1 - p) of scaled log-odds and smoothed probabilities."""
-    odds = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT))
-    constant = np.log1p(2 * smoothing)
+    odds, constant = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT)), np.log1p(2 * smoothing)
     terms = _empty(2, log_odds)
     terms[0] = np.log(odds / (1 + odds) + smoothing) - constant
     terms[1] = constant - np.log(1 / (1 + odds) + smoothing)
@@ -81,8 +81,7 @@ def scores(rows: Rows, model: Model, terms: Vector) -> Vector:
 
 def nll(total: Vector, labels: Labels) -> Vector:
     """Per row, of scores (N, K)."""
-    own = total[np.arange(len(labels)), labels]
-    return _softmax(total.copy())[0] - own
+    return _softmax(total.copy())[0] - total[np.arange(len(labels)), labels]
 
 
 def _steepness(rows: Rows, shared: Vector) -> Vector:

@@ -22,9 +22,9 @@ import numpy as np
 from slova._backend import NUMPY, Array, Backend, floating, to_numpy
 from slova._types import DistanceRows, Distances, Groups, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
 from slova._validation import check_groups, check_rows, check_weight
-from slova.calibration._newton import bounded_logistic
 from slova.calibration._posterior_choice import choose, refit
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
+from slova.calibration._posterior_none import fit_none, none_features
 from slova.heads import NONE, SOFTMAX
 
 __all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
@@ -92,7 +92,7 @@ class PosteriorCalibration:
         numbers = ops.like(self.none, log_odds)
         logit = numbers[0] + sum(
             number * feature
-            for number, feature in zip(numbers[1:], _none_features(log_odds, log_probs, distances, ops), strict=True)
+            for number, feature in zip(numbers[1:], none_features(log_odds, log_probs, distances, ops), strict=True)
         )
         return ops.append(log_probs - ops.softplus(logit)[..., None], -ops.softplus(-logit))
 
@@ -150,6 +150,7 @@ class PosteriorCalibration:
         distances: DistanceRows | None = None,
         weight: Weight | None = None,
         none_share: float | None = None,
+        none_weight: Weight | None = None,
         groups: Groups | None = None,
         order: Literal["auto", "keep"] = "auto",
         like: PosteriorCalibration | None = None,
@@ -161,12 +162,13 @@ class PosteriorCalibration:
         - weight: how often each row counts
         - none_share: the prior of NONE, the share of the NONE rows of the fit by default; .05 is a good value where
           these are synthetic
+        - none_weight: how often each row counts in the model of NONE, as `weight` says by default
         - groups: (N,), a number for each row; those of one group, such as versions of one image, are held out together
         - order: "keep" takes a temperature or the shared numbers only, which keep the order of the classes
         - like: an earlier fit, whose part of the model is taken without a new choice
         - seed: of the folds of the choice
         """
-        rows = _rows(log_odds, labels, distances, weight, groups)
+        rows = _rows(log_odds, labels, distances, (weight, none_weight), groups)
         known = rows.labels != NONE
         if order not in ("auto", "keep"):
             raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
@@ -206,10 +208,17 @@ def _check_numbers(value: PosteriorCalibration) -> None:
         raise ValueError(f"max_distances must hold {distances[0] - 1} numbers, one per distance")
 
 
-def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array | None, groups: Array | None) -> Rows:
+def _rows(
+    log_odds: Array,
+    labels: Array,
+    distances: Array | None,
+    weights: tuple[Array | None, Array | None],
+    groups: Array | None,
+) -> Rows:
     """Checked, in float64, without the rows that count nothing."""
     log_odds, labels = check_rows(log_odds, labels, "log_odds")
-    counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
+    counts = np.ones(len(labels)) if weights[0] is None else check_weight(weights[0], labels)
+    none_counts = counts if weights[1] is None else check_weight(weights[1], labels)
     log_odds = np.clip(log_odds.astype(np.float64), -FARTHEST, FARTHEST)
     factors = np.ones((len(labels), 1))
     if distances is not None:
@@ -220,7 +229,7 @@ def _rows(log_odds: Array, labels: Array, distances: Array | None, weight: Array
             raise ValueError("distances must be finite and not negative")
         factors = np.column_stack([factors, -distances])
     same = None if groups is None else check_groups(groups, labels)
-    rows = Rows(log_odds, labels, counts, factors, _floor(log_odds, NUMPY), same)
+    rows = Rows(log_odds, labels, counts, none_counts, factors, _floor(log_odds, NUMPY), same)
     return rows.at(counts > 0)
 
 
@@ -241,23 +250,8 @@ def _fields(model: Model, rows: Rows) -> dict[str, Any]:
     }
 
 
-def _none_features(log_odds: Array, log_probs: Array, distances: Array | None, ops: Backend) -> list[Array]:
-    """log P_raw(none), the entropy of the class part, and the distances."""
-    evidence = -ops.softplus(ops.clip(log_odds, -LIMIT, LIMIT)).sum(-1)
-    entropy = -(ops.exp(log_probs) * log_probs).sum(-1)
-    return [evidence, entropy, *([] if distances is None else [distances[..., j] for j in range(distances.shape[-1])])]
-
-
 def _with_none(fitted: PosteriorCalibration, rows: Rows, none_share: float | None) -> PosteriorCalibration:
-    """With the model of NONE; the prior is one number in v."""
     distances = -rows.factors[:, 1:] if rows.factors.shape[1] > 1 else None
-    log_probs = fitted(rows.log_odds, distances)[:, :-1]
-    features = np.column_stack(_none_features(rows.log_odds, log_probs, distances, NUMPY))
-    hits = (rows.labels == NONE).astype(np.float64)
-    share = float(rows.weight @ hits / rows.total)
-    prior = share if none_share is None else float(none_share)
-    if not 0 < prior < 1:
-        raise ValueError(f"none_share must lie between 0 and 1, got {prior}")
-    numbers = bounded_logistic(features, hits, rows.weight)
-    numbers[0] += np.log(prior / (1 - prior)) - np.log(share / (1 - share))
+    features = none_features(rows.log_odds, fitted(rows.log_odds, distances)[:, :-1], distances, NUMPY)
+    numbers, prior = fit_none(features, rows.labels == NONE, rows.none_weight, none_share)
     return replace(fitted, none=numbers, none_share=prior)
