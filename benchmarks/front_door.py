@@ -6,8 +6,8 @@
     python benchmarks/front_door.py cifar10 --logits FOLDER         # ResNet-20, softmax and one-vs-all, clean images
 
 FOLDER is what `network_logits.py` writes. Every part writes its rows to benchmarks/results, from which
-`docs/make_measurements.py` makes the tables of docs/measurements/defaults.md. NLL and Brier score are those of the classes,
-with P(none) left out; probabilities below 1e-12 count as 1e-12, because isotonic regression gives zeros.
+`docs/make_measurements.py` makes the tables of docs/measurements/defaults.md. NLL and Brier score are those of the
+classes, with P(none) left out; probabilities below 1e-12 count as 1e-12, because isotonic regression gives zeros.
 """
 
 from __future__ import annotations

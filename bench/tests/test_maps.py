@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from slova_bench.calibrate import calibration
 from slova_bench.experiments import experiments, maps
 from slova_bench.methods import find
 from slova_bench.paper_fit import fit_paper
-from slova_bench.pipeline import calibration, mean_readout
+from slova_bench.pipeline import mean_readout
 from slova_bench.results import Results
 from slova_bench.runner import Plan, execute
 

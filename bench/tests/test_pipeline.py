@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from slova_bench import data, pipeline
+from slova_bench.calibrate import calibration
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
-from slova_bench.pipeline import Bench, Trained, calibration, mean_readout, member_seeds
+from slova_bench.pipeline import Bench, Trained, mean_readout, member_seeds
 from slova_bench.store import Store, describe
 from slova_bench.test_sets import TestSet
 from torch import nn
@@ -47,9 +48,11 @@ def same(one, other) -> bool:
 
 def test_softmax_temperature_react_and_the_first_ensemble_member_share_one_training(tmp_path, trainings):
     for method in (SOFTMAX, TEMPERATURE, REACT):
-        bench(tmp_path).trained(method, 0)
+        list(bench(tmp_path).trained(method, 0).networks)
     assert len(trainings) == 1
     ensemble = bench(tmp_path).trained(ENSEMBLE, 0)
+    assert len(trainings) == 1, "a network is trained on first use"
+    list(ensemble.networks)
     assert [seed for _, seed in trainings] == [0, 1, 2, 3, 4]
     one, members = bench(tmp_path).trained(SOFTMAX, 0).outputs(IMAGES), ensemble.outputs(IMAGES)
     assert np.array_equal(members.logits[0], one.logits[0])
@@ -114,7 +117,7 @@ def test_the_layers_in_front_of_the_first_random_one_are_passed_once():
 
 def test_ova_and_both_slovas_share_one_training(tmp_path, trainings):
     for method in find(["ova", "slova_raw", "slova", "slova_clean"]):
-        bench(tmp_path).trained(method, 0)
+        list(bench(tmp_path).trained(method, 0).networks)
     assert len(trainings) == 1
 
 
@@ -207,6 +210,7 @@ def test_calibration_uses_validation_data_and_its_share_of_noise_only(monkeypatc
     recorder, where, loaded = Recorder(), bench(), []
     method = replace(methods()["slova_raw"], calibrate=recorder, noise=noise)
     trained = where.trained(method, 0)
+    list(trained.networks)  # trained before the loads are recorded
     load = data.load
     monkeypatch.setattr(pipeline.data, "load", lambda name, **how: loaded.append(name) or load(name, **how))
     calibration(method, where, trained)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.special import softmax
+from slova_bench.calibrate import calibration
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
-from slova_bench.pipeline import Bench, calibration, mean_readout
+from slova_bench.pipeline import Bench, mean_readout
 from slova_bench.predictions import Predictions, StoredBench, embedded, record
 from slova_bench.results import Results
 from slova_bench.runner import Plan, execute

@@ -39,7 +39,7 @@ PAPER_ITEMS = {
 }
 
 
-ORDER = ("shift", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
+ORDER = ("recipes", "shift", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
 
 
 @dataclass(frozen=True)

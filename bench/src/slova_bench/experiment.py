@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from slova._backend import Array
-from slova.calibration import Calibrator
 from slova.heads import Readout
+from slova_bench.calibrate import readout_of
 from slova_bench.histograms import Histogram, Histograms
-from slova_bench.method import Detector, Method, Outputs
-from slova_bench.pipeline import Bench, Trained, calibration, mean_readout
+from slova_bench.method import Detector, Fitted, Method, Outputs
+from slova_bench.pipeline import Bench, Trained
 from slova_bench.results import Cell, Results, Row
 from slova_bench.store import describe
 from slova_bench.test_sets import TestSet, clean
@@ -40,12 +40,15 @@ class Variant:
 @dataclass(frozen=True)
 class Evaluation:
     """A method on one test set: calibrated readout, labels, the score that ranks images (the confidence, unless the
-    method has a score of its own), and the same score on the clean test set."""
+    method has a score of its own), the same score on the clean test set, and readout and labels of that set."""
 
     readout: Readout
     labels: Array
     score: Array
     clean_score: Array
+    clean_readout: Readout
+    clean_labels: Array
+    has_none: bool  # the readout is that of the classes given "not none", and a calibrated P(none)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +174,7 @@ class Evaluator:
     def __init__(self, bench: Bench, trained: Trained, group: list[Variant]) -> None:
         self.bench, self.trained, self.test = bench, trained, clean(bench)[0]
         self.features = any(variant.method.detect for variant in group)
-        self.calibrators: dict[Variant, Calibrator | None] = {v: calibration(v.method, bench, trained) for v in group}
+        self.readouts: dict[Variant, Fitted] = {v: readout_of(v.method, bench, trained) for v in group}
         self.detectors: dict[Variant, Detector | None] = {v: self._detector(v.method) for v in group}
         outputs, self.labels = bench.logits(trained, self.test, features=self.features)
         self.clean = {variant: self._scored(variant, outputs) for variant in group}
@@ -190,23 +193,23 @@ class Evaluator:
         return rows, histograms
 
     def _evaluations(self, test: TestSet, variants: list[Variant]) -> Iterator[tuple[Variant, Evaluation]]:
-        if test == self.test:
-            for variant in variants:
-                readout, score = self.clean[variant]
-                yield variant, Evaluation(readout, self.labels, score, score)
-            return
-        outputs, labels = self.bench.logits(self.trained, test, features=self.features)
+        outputs, labels = None, self.labels
+        if test != self.test:
+            outputs, labels = self.bench.logits(self.trained, test, features=self.features)
         for variant in variants:
-            readout, score = self._scored(variant, outputs)
-            yield variant, Evaluation(readout, labels, score, self.clean[variant][1])
+            clean, clean_score = self.clean[variant]
+            readout, score = (clean, clean_score) if outputs is None else self._scored(variant, outputs)
+            has_none = variant.method.score == "none"
+            yield variant, Evaluation(readout, labels, score, clean_score, clean, self.labels, has_none)
 
     def _scored(self, variant: Variant, outputs: Outputs) -> tuple[Readout, Array]:
-        """The calibrated readout, and the score of the method: its own, or else the confidence."""
-        readout = mean_readout(variant.method.head, outputs.logits)
-        calibrator, detector = self.calibrators[variant], self.detectors[variant]
-        if calibrator is not None:
-            readout = readout._replace(log_probs=calibrator(readout.log_probs))
-        return readout, np.exp(readout.log_probs).max(axis=-1) if detector is None else detector(outputs)
+        """The calibrated readout, and the score of the method: its own, P(none), or else the confidence."""
+        readout, detector = self.readouts[variant](outputs.logits), self.detectors[variant]
+        if detector is not None:
+            return readout, detector(outputs)
+        if variant.method.score == "none":
+            return readout, -readout.log_none
+        return readout, np.exp(readout.log_probs).max(axis=-1)
 
     def _detector(self, method: Method) -> Detector | None:
         if method.detect is None:

@@ -20,7 +20,7 @@ from slova_bench.data import Split
 from slova_bench.stable import stable
 from slova_bench.train import Loss, Recipe
 
-__all__ = ["Backbone", "Method", "Outputs", "Splits", "plain", "softmax_loss"]
+__all__ = ["Backbone", "CalibrationRows", "Fitted", "Method", "Outputs", "Splits", "plain", "softmax_loss"]
 
 Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
@@ -31,6 +31,22 @@ class Outputs(NamedTuple):
 
     logits: Array
     features: Array
+
+
+class CalibrationRows(NamedTuple):
+    """Validation images as a fit sees them: outputs (S, N, C) of the networks, labels (N,), weights (N,) in the class
+    part and in the model of NONE, the numbers (N,) of the images that these are versions of, and the number of classes
+    K. The first K columns are logits, further ones distances."""
+
+    outputs: Array
+    labels: Array
+    weight: Array
+    none_weight: Array
+    groups: Array
+    classes: int
+
+
+Fitted = Callable[[Array], Readout]  # outputs (S, N, C) of a set to its calibrated readout
 
 
 class Splits(Protocol):
@@ -74,4 +90,7 @@ class Method:
     head: Callable[[Array], Readout] = SOFTMAX
     calibrate: Callable[[Array, Array], Calibrator] | None = None
     noise: float = 0.0  # share of uniform noise images, labelled NONE, in the calibration set
+    calibrate_on: tuple[str, ...] = ("clean",)  # validation images as they are, "degraded", and "outliers"
+    fit: Callable[[CalibrationRows], Fitted] | None = None  # of the whole readout, in place of head and calibrate
+    score: str = "confidence"  # what ranks OOD images: "confidence", or "none" for P(none)
     detect: Callable[[Outputs, Array], Detector] | None = None  # an OOD score fitted to training outputs and labels

@@ -17,10 +17,20 @@ from torch import Tensor, nn
 from slova_bench.layers import AlwaysDropout, BayesianConv2d
 from slova_bench.stable import stable
 
-__all__ = ["Normalize", "digits_net", "last_linear", "preact_resnet", "resnet20", "with_last"]
+__all__ = [
+    "Normalize",
+    "digits_net",
+    "last_linear",
+    "on_resnet18",
+    "preact_resnet",
+    "resnet18",
+    "resnet20",
+    "with_last",
+]
 
 CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 Conv = Callable[..., nn.Module]
+Backbone = Callable[..., nn.Sequential]
 
 
 def last_linear(network: nn.Sequential) -> nn.Linear:
@@ -99,6 +109,49 @@ class Block(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.activation(self.shortcut(images) + self.body(images))  # type: ignore[no-any-return]
+
+
+@stable("resnet18")
+def resnet18(classes: int) -> nn.Sequential:
+    """ResNet-18 for 32 x 32 images, with 11.2 million parameters, as OpenOOD and most work on CIFAR use it."""
+    layers: list[nn.Module] = [
+        Normalize(CIFAR_MEAN, CIFAR_STD),
+        _conv(3, 64, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+    ]
+    width = 64
+    for stage, filters in enumerate((64, 128, 256, 512)):
+        for block in range(2):
+            layers.append(WideBlock(width, filters, 2 if stage and not block else 1))
+            width = filters
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
+
+
+class WideBlock(nn.Module):
+    """Two 3x3 convolutions without biases and a shortcut, each followed by a norm."""
+
+    def __init__(self, width: int, filters: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            _conv(width, filters, stride=stride, bias=False),
+            nn.BatchNorm2d(filters),
+            nn.ReLU(),
+            _conv(filters, filters, bias=False),
+            nn.BatchNorm2d(filters),
+        )
+        same = stride == 1 and width == filters
+        shortcut = nn.Sequential(_conv(width, filters, stride=stride, size=1, bias=False), nn.BatchNorm2d(filters))
+        self.shortcut = nn.Identity() if same else shortcut
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (self.shortcut(images) + self.body(images)).relu()  # type: ignore[no-any-return]
+
+
+@stable("on_resnet18")
+def on_resnet18(network: Callable[[Backbone, int], nn.Sequential], backbone: Backbone, classes: int) -> nn.Sequential:
+    """The network of a method on ResNet-18 in place of the backbone of the data set."""
+    return network(resnet18, classes)
 
 
 @stable("preact_resnet")

@@ -8,9 +8,9 @@ SLOVA.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import NUMPY, Array
-from slova.calibration import Calibrator
 from slova.heads import NONE, Readout
 from slova_bench import data
 from slova_bench.dataset_recipes import DatasetRecipe
+from slova_bench.lazy import Networks
 from slova_bench.method import Method, Outputs
 from slova_bench.store import VERSIONS, Store, describe
 from slova_bench.train import Execution, seeded, train
@@ -30,7 +30,7 @@ from slova_bench.train import Execution, seeded, train
 if TYPE_CHECKING:
     from slova_bench.test_sets import TestSet
 
-__all__ = ["Bench", "Trained", "calibration", "mean_readout", "member_seeds"]
+__all__ = ["Bench", "Trained", "mean_readout", "member_seeds"]
 
 BATCH = 1000
 
@@ -71,13 +71,15 @@ class Bench:
         return True
 
     def trained(self, method: Method, seed: int) -> Trained:
-        """The networks of a method, from the store or trained now."""
+        """The networks of a method, from the store or trained now; each on first use, as stored logits need none."""
         seeds = member_seeds(method.members, seed)
-        networks = [self._network(method, member) for member in seeds]
-        if method.adapt is not None:
-            networks = [method.adapt(network, self).eval() for network in networks]
+        networks = Networks([partial(self._adapted, method, member) for member in seeds])
         keys = [{**self.weights(method, member), "adapt": describe(method.adapt)} for member in seeds]
         return Trained(networks, method.samples, seed, self.execution.device, keys)
+
+    def _adapted(self, method: Method, seed: int) -> nn.Sequential:
+        network = self._network(method, seed)
+        return network if method.adapt is None else method.adapt(network, self).eval()
 
     def weights(self, method: Method, seed: int) -> dict[str, Any]:
         """Everything that determines the weights of one network. Equal descriptions are the same network."""
@@ -96,17 +98,17 @@ class Bench:
             images, labels = test.load(self)
             return trained.outputs(images), labels.numpy()
         what = {"set": describe(test), "limit": self.limit}
-        logits, labels = self._cached_logits(trained, what, lambda: test.load(self))
+        logits, labels = self.cached_logits(trained, what, lambda: test.load(self))
         return Outputs(logits, np.empty((logits.shape[1], 0))), labels
 
     def validation_logits(self, trained: Trained, noise: float) -> tuple[Array, Array]:
         """Logits (S, N, K) and labels (N,) of the validation set, then of a share of uniform noise labelled NONE."""
         what = {"set": self.dataset.val, "limit": self.limit}
-        logits, labels = self._cached_logits(trained, what, lambda: (self.validation.images, self.validation.labels))
+        logits, labels = self.cached_logits(trained, what, lambda: (self.validation.images, self.validation.labels))
         count = int(noise * len(labels))
         if not count:
             return logits, labels
-        more, none = self._cached_logits(
+        more, none = self.cached_logits(
             trained, {**what, "noise": count, "drawn": trained.seed}, lambda: self._noise(trained, count)
         )
         return np.concatenate([logits, more], axis=1), np.concatenate([labels, none])
@@ -116,7 +118,7 @@ class Bench:
         shape = self.validation.images.shape[1:]
         return torch.rand((count, *shape), generator=generator), torch.full((count,), NONE)
 
-    def _cached_logits(
+    def cached_logits(
         self, trained: Trained, what: dict[str, Any], load: Callable[[], tuple[Tensor, Tensor]]
     ) -> tuple[Array, Array]:
         """Logits (S, N, K) and labels (N,), per network from the store or computed now."""
@@ -137,7 +139,9 @@ class Bench:
     def description(self, method: Method) -> dict[str, Any]:
         """Everything that determines the rows of a method, apart from seeds and test sets, as JSON values."""
         weights = {name: value for name, value in self.weights(method, 0).items() if name != "seed"}
-        later = ("members", "samples", "adapt", "head", "calibrate", "noise", "detect")
+        later = ["members", "samples", "adapt", "head", "calibrate", "noise", "detect"]
+        usual = Method(name="")  # what is as usual is left out, so that older descriptions stay valid
+        later += [name for name in ("calibrate_on", "fit", "score") if getattr(method, name) != getattr(usual, name)]
         return {"versions": VERSIONS, **weights, **{name: describe(getattr(method, name)) for name in later}}
 
     def _network(self, method: Method, seed: int) -> nn.Sequential:
@@ -182,7 +186,7 @@ def _compact(value: Tensor) -> Tensor:
 class Trained:
     """The trained networks of a method: the members of an ensemble, each with `samples` stochastic passes."""
 
-    networks: list[nn.Sequential]
+    networks: Sequence[nn.Sequential]
     samples: int
     seed: int
     device: torch.device
@@ -190,18 +194,18 @@ class Trained:
 
     def each(self) -> list[tuple[Trained, dict[str, Any]]]:
         """Each network on its own, with its description."""
-        return [(replace(self, networks=[n], keys=[k]), k) for n, k in zip(self.networks, self.keys, strict=True)]
+        return [(replace(self, networks=self.networks[i : i + 1], keys=[key]), key) for i, key in enumerate(self.keys)]
 
-    @torch.no_grad()
     def outputs(self, images: Tensor) -> Outputs:
         """Logits (S, N, K) and features (N, D) of images, uint8 or floats of one for white; float32 without TF32."""
+        networks = list(self.networks)  # some may have to be trained first
         logits, features = [], []
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)  # TF32 is on by default
-        with seeded(self.device, self.seed, epoch=-2), exact:
+        with torch.no_grad(), seeded(self.device, self.seed, epoch=-2), exact:
             for first in range(0, len(images), BATCH):
                 batch = images[first : first + BATCH].to(self.device)
                 batch = batch.float() / 255 if batch.dtype == torch.uint8 else batch
-                passes = [one for network in self.networks for one in _passes(network, batch, self.samples)]
+                passes = [one for network in networks for one in _passes(network, batch, self.samples)]
                 logits.append(torch.stack([output for output, _ in passes]).cpu())
                 features.append(passes[0][1].cpu())
         return Outputs(torch.cat(logits, dim=1).numpy(), torch.cat(features).numpy())
@@ -239,11 +243,3 @@ def mean_readout(head: Callable[[Array], Readout], logits: Array) -> Readout:
 
 def _mean(logs: Array, count: float) -> Array:
     return NUMPY.logsumexp(np.moveaxis(logs, 0, -1)) - count
-
-
-def calibration(method: Method, bench: Bench, trained: Trained) -> Calibrator | None:
-    """The calibrator of a method, fitted on validation data and its share of noise."""
-    if method.calibrate is None:
-        return None
-    logits, labels = bench.validation_logits(trained, method.noise)
-    return method.calibrate(mean_readout(method.head, logits).log_probs, labels)

@@ -195,7 +195,7 @@ class StoredBench(Bench):
         return self._source(method) is not None
 
     def _source(self, method: Method) -> str | None:
-        more = method.samples > 1 or method.adapt is not None or method.detect is not None
+        more = method.samples > 1 or method.adapt or method.detect or len(method.calibrate_on) > 1
         names = (
             known.name
             for known in find(self.predictions.names)

@@ -1,4 +1,5 @@
-"""Presets of hyper-parameters: `fair`, one recipe for all methods (see `dataset_recipes`), or `paper`, as published.
+"""Presets: `fair`, one recipe for all methods (see `dataset_recipes`), `paper`, as published, or `resnet18`, a larger
+network with OpenOOD's rates, the same for all methods.
 
 The recipes of `paper` are those for CIFAR; other data sets use them with their own augmentation. They deviate from the
 publications as follows:
@@ -11,24 +12,26 @@ publications as follows:
   the network of the data set.
 - They decay the weights of convolutions or of some layers; here all weights but biases and norms are decayed.
 
-Rows of the paper's preset have `paper` in the column `preset`.
+Rows of a preset other than the fair one have its name in the column `preset`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from slova_bench.dataset_recipes import DatasetRecipe
 from slova_bench.method import Method
 from slova_bench.methods import methods
+from slova_bench.networks import on_resnet18
 from slova_bench.schedules import constant, steps_paper
 from slova_bench.stable import stable
 from slova_bench.train import Recipe
 
 __all__ = ["PRESETS", "originals", "preset"]
 
-PRESETS = ("fair", "paper")
+PRESETS = ("fair", "paper", "resnet18")
 
 
 def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: DatasetRecipe) -> list[Method]:
@@ -37,6 +40,9 @@ def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: Dat
         raise ValueError(f"preset must be one of {', '.join(PRESETS)}, got {name!r}")
     if name == "fair":
         return list(chosen)
+    if name == "resnet18":
+        network = [partial(on_resnet18, method.network) for method in chosen]
+        return [replace(m, network=n, recipe=RESNET18, preset=name) for m, n in zip(chosen, network, strict=True)]
     table = originals(experiment, dataset.name)
     augment = dataset.recipes["softmax"].augment
     return [replace(m, recipe=replace(_original(m, table), augment=augment), preset=name) for m in chosen]
@@ -77,6 +83,7 @@ def _original(method: Method, table: Mapping[str, Recipe]) -> Recipe:
     raise ValueError(f"no recipe is published for {method.name}: omit it, or use the fair preset")
 
 
+RESNET18 = Recipe(epochs=80, batch=128, rate=0.1, weight_decay=5e-4)  # OpenOOD's, with 80 epochs in place of 100
 OVADIA = Recipe(epochs=200, batch=7, rate=7.17e-4, weight_decay=2e-4, adam_eps=1e-7, schedule=steps_ovadia)
 AUTHORS = Recipe(epochs=250, batch=512, rate=0.1, weight_decay=2e-4, adam_eps=1e-3, schedule=steps_paper)
 PADHY = Recipe(epochs=23, batch=512, rate=0.01, weight_decay=0.0, adam_eps=1e-7, schedule=constant)  # 2,000 updates

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from slova._backend import Array
 from slova.calibration import Calibrator
 from slova.calibration.pairs import Pairs
+from slova_bench.calibrate import calibration
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
 from slova_bench.paper_fit import fit_paper
-from slova_bench.pipeline import Bench, calibration
+from slova_bench.pipeline import Bench
 from slova_bench.results import Cell, Results, Row
 
 LEAST = 1e-8  # the start of the logarithmic axis

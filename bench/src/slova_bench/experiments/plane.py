@@ -15,10 +15,11 @@ import torch
 
 from slova._backend import Array
 from slova_bench import shifts
+from slova_bench.calibrate import readout_of
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
 from slova_bench.parquet import load_table, save_table
-from slova_bench.pipeline import Bench, Trained, calibration, mean_readout
+from slova_bench.pipeline import Bench, Trained
 from slova_bench.results import Cell, Results, Row
 
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
@@ -55,10 +56,9 @@ def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
     images = bench.load(bench.dataset.test).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))[: 3 * PLANES]
     triplets = images[order].view(-1, 3, *images.shape[1:])
-    fitted, total = calibration(method, bench, trained), 0.0
+    readout, total = readout_of(method, bench, trained), 0.0
     for plane in shifts.planes(triplets, AXIS, AXIS):
-        log_probs = mean_readout(method.head, trained.outputs(plane.flatten(0, 1)).logits).log_probs
-        total = total + np.exp(log_probs if fitted is None else fitted(log_probs)).max(axis=-1)
+        total = total + np.exp(readout(trained.outputs(plane.flatten(0, 1)).logits).log_probs).max(axis=-1)
     return np.asarray(total).reshape(len(AXIS), len(AXIS)) / len(triplets)
 
 

@@ -6,3 +6,4 @@ from slova.calibration import TemperatureScaling
 from slova_bench.methods import softmax
 
 METHOD = replace(softmax.METHOD, name="temperature", calibrate=TemperatureScaling.fit)
+DEGRADED = replace(METHOD, name="temperature_degraded", calibrate_on=("clean", "degraded"))

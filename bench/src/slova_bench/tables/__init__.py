@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables import ablation, clean, ood, overview, quartiles, ranks, sources, stability
+from slova_bench.tables import ablation, clean, ood, overview, quartiles, ranks, recipes, sources, stability
 from slova_bench.tables.seeds import ALPHA
 from slova_bench.tables.table import Column, Entry, Table
 
@@ -46,6 +46,7 @@ class TableMaker:
 
 
 TABLES = (
+    TableMaker("recipes", "Recipes on equal terms", "", "recipes", recipes.make),
     TableMaker("overview", "At a glance", "Sec. 4", "shift", overview.make),
     TableMaker("clean", "The clean test set", "Sec. 4.1", "shift", clean.make),
     TableMaker("quartiles", "Quartiles over shifts", "App. C", "shift", quartiles.make),

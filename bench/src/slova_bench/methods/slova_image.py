@@ -1,0 +1,41 @@
+"""SLOVA for images: one-vs-all with cross-entropy, trained with degraded images and outliers labelled NONE
+(`slova.vision.augment`), and calibrated by the default calibrator with distances, on clean and degraded validation
+images and outliers. One pass."""
+
+from dataclasses import replace
+from functools import partial
+
+from torch import Tensor, nn
+
+from slova.losses import ova_loss
+from slova.vision import augment
+from slova_bench.calibrate import posterior
+from slova_bench.distances import with_distances
+from slova_bench.methods import ova
+from slova_bench.stable import stable
+
+
+@stable("image_recipe_with_cross_entropy")
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    images, labels = augment(images, labels)
+    return ova_loss(network(images).float(), labels, cross_entropy=1.5)
+
+
+@stable("image_recipe_loss")
+def loss_without_cross_entropy(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    images, labels = augment(images, labels)
+    return ova_loss(network(images), labels)
+
+
+METHOD = replace(
+    ova.METHOD,
+    name="slova_image",
+    loss=loss,
+    adapt=with_distances,
+    fit=partial(posterior, head="slova"),
+    calibrate_on=("clean", "degraded", "outliers"),
+    score="none",
+)
+WITHOUT_CROSS_ENTROPY = replace(METHOD, name="slova_image_ova", loss=loss_without_cross_entropy)
+NO_DISTANCES = replace(METHOD, name="slova_image_no_distances", fit=partial(posterior, head="slova", distances=False))
+ENSEMBLE = replace(METHOD, name="slova_image_ensemble", members=5)

@@ -1,0 +1,53 @@
+"""Softmax with NONE as a class of its own (Zhang and LeCun 2017), trained with the degraded images and the outliers of
+the image recipe, and a temperature on clean and degraded validation images and outliers. Ranked by the probability of
+that class."""
+
+from dataclasses import replace
+
+import numpy as np
+from torch import Tensor, nn, where
+from torch.nn import functional
+
+from slova._backend import Array
+from slova.calibration import TemperatureScaling
+from slova.heads import SOFTMAX, Readout
+from slova.vision import augment
+from slova_bench.method import Backbone, CalibrationRows, Fitted
+from slova_bench.methods import softmax
+from slova_bench.pipeline import mean_readout
+from slova_bench.stable import stable
+
+
+@stable("none_class_network")
+def network(backbone: Backbone, classes: int) -> nn.Sequential:
+    return backbone(classes + 1)
+
+
+@stable("none_class_loss")
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+    images, labels = augment(images, labels)
+    logits = network(images).float()
+    return functional.cross_entropy(logits, where(labels < 0, logits.shape[1] - 1, labels))
+
+
+@stable("none_class_temperature")
+def fit(rows: CalibrationRows) -> Fitted:
+    labels = np.where(rows.labels < 0, rows.classes, rows.labels)
+    calibrator = TemperatureScaling.fit(mean_readout(SOFTMAX, rows.outputs).log_probs, labels, weight=rows.weight)
+
+    def readout(outputs: Array) -> Readout:
+        log_probs = calibrator(mean_readout(SOFTMAX, outputs).log_probs)
+        return Readout(SOFTMAX(log_probs[:, :-1]).log_probs, log_probs[:, -1])
+
+    return readout
+
+
+METHOD = replace(
+    softmax.METHOD,
+    name="softmax_none_class",
+    network=network,
+    loss=loss,
+    fit=fit,
+    calibrate_on=("clean", "degraded", "outliers"),
+    score="none",
+)

@@ -1,0 +1,158 @@
+"""Which training recipe for images? Each variant trains one network on CIFAR-10, which is judged by validation images,
+by degradations and outliers that neither training nor calibration use. Test sets are not used.
+
+    python benchmarks/recipes.py                        # all of VARIANTS, 25 epochs each
+    python benchmarks/recipes.py 25 recipe …            # some of them
+    python benchmarks/recipes.py method .slova slova_image …      # networks of the comparison, seed 0, from its store
+
+The default calibrator is fitted on the first half of the validation images: clean, degraded and outliers, by the kinds
+for calibration. The second half is scored: clean, and by the kinds for selection. Prints one line of JSON per network,
+and appends it to recipes.jsonl. A network takes about 15 seconds on a large GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy import ndarray as Array
+from slova_bench.calibrate import WEIGHTS, posterior
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.distances import with_distances
+from slova_bench.method import CalibrationRows
+from slova_bench.methods import methods
+from slova_bench.pipeline import Bench, Trained
+from slova_bench.stable import stable
+from slova_bench.store import Store
+from slova_bench.train import Execution, seeded
+from torch import Tensor, nn
+from torch.nn import functional
+
+from slova import NONE, ova_loss
+from slova.metrics import accuracy, auroc, brier, ece, nll
+from slova.vision import (
+    CALIBRATION_DEGRADATIONS,
+    CALIBRATION_OUTLIERS,
+    SELECTION_DEGRADATIONS,
+    SELECTION_OUTLIERS,
+    TRAINING_OUTLIERS,
+    augment,
+    degrade,
+)
+from slova.vision.outliers import average, collage, zoom
+
+NEAR = (average, collage, zoom)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "recipe": {},
+    "with cross-entropy": {"cross_entropy": 1.0},
+    "averaged weights": {"ema": 0.999},
+    "degraded 0.75": {"degraded": 0.75},
+    "outliers 0.25": {"outliers": 0.25},
+    "outliers 1": {"outliers": 1.0},
+    "more near outliers": {"outlier_kinds": (*TRAINING_OUTLIERS, *NEAR)},
+    "no outliers": {"outliers": 0.0},
+    "no degradations": {"degraded": 0.0},
+}
+
+
+@stable("recipe_variant_loss")
+@dataclass(frozen=True)
+class Loss:
+    """One-vs-all with the augmentation of a variant, and cross-entropy of the images that have a class."""
+
+    variant: str
+
+    def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
+        options = dict(VARIANTS[self.variant])
+        options.pop("ema", None)
+        weight = options.pop("cross_entropy", 0.0)
+        images, labels = augment(images, labels, **options)
+        logits = network(images).float()
+        loss = ova_loss(logits, labels)
+        return loss + weight * functional.cross_entropy(logits, labels, ignore_index=int(NONE)) if weight else loss
+
+
+def main() -> None:
+    epochs, *names = sys.argv[1:] or ["25"]
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    bench = Bench(dataset_recipe("cifar10"), Store(".slova"), Execution(device=device))
+    if epochs == "method":  # networks of the comparison, from the folder of its store
+        folder, *names = names
+        bench = replace(bench, store=Store(folder))
+        for name in names:
+            line = {"method": name} | judged(bench, bench.trained(replace(methods()[name], adapt=None), 0))
+            print(json.dumps(line), flush=True)
+        return
+    for name in names or VARIANTS:
+        print(json.dumps(line := measured(bench, name, int(epochs))), flush=True)
+        with open("recipes.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def measured(bench: Bench, variant: str, epochs: int) -> dict[str, object]:
+    recipe = replace(bench.dataset.recipes["ova"], epochs=epochs, ema=VARIANTS[variant].get("ema"))
+    method = replace(methods()["ova"], loss=Loss(variant), recipe=recipe)
+    started = time.perf_counter()
+    trained = bench.trained(method, 0)
+    line: dict[str, object] = {"variant": variant, "epochs": epochs, "seconds": round(time.perf_counter() - started, 1)}
+    return line | judged(bench, trained)
+
+
+def judged(bench: Bench, trained: Trained) -> dict[str, object]:
+    images, labels = bench.validation.images.float() / 255, bench.validation.labels.numpy()
+    half = len(images) // 2
+    trained = replace(trained, networks=[with_distances(trained.networks[0], bench)])
+    parts = fitted_on(images[:half], labels[:half])
+    rows = CalibrationRows(
+        np.concatenate([trained.outputs(part).logits for part, _, _ in parts], axis=1),
+        np.concatenate([truth for _, truth, _ in parts]),
+        *(
+            np.repeat(column, [len(truth) for _, truth, _ in parts])
+            for column in zip(*(part[2] for part in parts), strict=True)
+        ),
+        np.concatenate([np.arange(len(truth)) for _, truth, _ in parts]),
+        10,
+    )
+    readout = posterior(rows, head="slova")
+    clean, truth = readout(trained.outputs(images[half:]).logits), labels[half:]
+    line: dict[str, object] = {"clean": scores(clean.log_probs, truth)}
+    shifted = {}
+    for kind in SELECTION_DEGRADATIONS:
+        changed = degrade(images[half:], seed=1, kinds=(kind,))
+        shifted[kind.__name__] = scores(readout(trained.outputs(changed).logits).log_probs, truth)
+    line["shifted"] = {name: mean([one[name] for one in shifted.values()]) for name in line["clean"]}  # type: ignore[attr-defined]
+    with seeded(torch.device("cpu"), 7):
+        outside = {kind.__name__: readout(trained.outputs(kind(images[half:])).logits) for kind in SELECTION_OUTLIERS}
+    ranked = {name: round(auroc(-clean.log_none, -found.log_none), 4) for name, found in outside.items()}
+    return line | {"by kind": shifted, "auroc": mean(list(ranked.values())), "outliers": ranked}
+
+
+def fitted_on(images: Tensor, labels: Array) -> list[tuple[Tensor, Array, tuple[float, float]]]:
+    """Clean and degraded images and outliers, with labels and weights."""
+    with seeded(torch.device("cpu"), 3):
+        shares = images.tensor_split(len(CALIBRATION_OUTLIERS))
+        outliers = torch.cat([kind(part) for kind, part in zip(CALIBRATION_OUTLIERS, shares, strict=True)])
+    degraded = degrade(images, kinds=CALIBRATION_DEGRADATIONS)
+    none = np.full(len(outliers), NONE)
+    given = ((images, labels), (degraded, labels), (outliers, none))
+    return [(*pair, weights) for pair, weights in zip(given, WEIGHTS.values(), strict=True)]
+
+
+def scores(log_probs: Array, labels: Array) -> Mapping[str, float]:
+    probs = np.exp(log_probs)
+    found = {"accuracy": accuracy(probs, labels), "ece": ece(probs, labels), "nll": nll(log_probs, labels)}
+    return {name: round(float(value), 4) for name, value in (found | {"brier": brier(probs, labels)}).items()}
+
+
+def mean(values: list[float]) -> float:
+    return round(float(np.mean(values)), 4)
+
+
+if __name__ == "__main__":
+    main()
