@@ -124,5 +124,6 @@ def _sections(shown: Sequence[Exhibit]) -> Iterator[str]:
         for heading in dict.fromkeys(one.heading for one in own):
             same = [one for one in own if one.heading == heading]
             yield f"### {plain(heading)}"
-            yield f"Part of the paper: {', '.join(dict.fromkeys(one.answers for one in same))}."
+            parts = ", ".join(dict.fromkeys(one.answers for one in same if one.answers))
+            yield f"Part of the paper: {parts}." if parts else "Not in the paper."
             yield from (one.body for one in same)
