@@ -221,8 +221,8 @@ class Random(nn.Module):
         (Branches(), "torch.export cannot trace the network"),
         (Remembers(), "torch.export cannot trace the network"),
         (Random(), "disagrees with the original"),
-        (nn.Flatten(0), r"must have shape \(\.\.\., 3\), got \(1,\)"),
-        (nn.Linear(3, 4), r"must have shape \(\.\.\., 3\), got \(1, 4\)"),
+        (nn.Flatten(0), r"must have shape \(\.\.\., 3\), got \(48,\)"),
+        (nn.Linear(3, 4), r"must have shape \(\.\.\., 3\), got \(16, 4\)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )

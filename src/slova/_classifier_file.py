@@ -39,8 +39,8 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     weights = {name.removeprefix("network."): value for name, value in tensors.items() if name.startswith("network.")}
     _check_weights(network, weights, path)
     saved = unpack_saved(tensors, meta, path)
-    given = {"names": saved.names, "reject": saved.reject, "passes": _passes(network, tensors, meta, path)}
-    classifier = kind(network, saved.scorer, **given)
+    passes = _passes(network, tensors, meta, path)
+    classifier = kind(network, saved.scorer, names=saved.names, reject=saved.reject, passes=passes)
     classifier.example = described_inputs(meta.get("example"), path)
     network.load_state_dict(weights)
     return classifier

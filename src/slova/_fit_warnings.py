@@ -25,7 +25,8 @@ def warn_if_bad(scorer: Scorer) -> None:
     if is_default and (rows := report.rows - report.none_rows) < FEWEST_ROWS:
         few = f"{rows} rows of a class are few: below {FEWEST_ROWS} only a temperature is fitted; expect a rough fit"
         warnings.warn(few, SmallValidationWarning, stacklevel=2)
-    error = np.sqrt(report.accuracy * (1 - report.accuracy) / report.rows) + 1e-9
+    share = (report.accuracy * report.rows + 1) / (report.rows + 2)  # none of a few rows does not show that none is
+    error = np.sqrt(share * (1 - share) / report.rows)
     if report.accuracy + 4 * error < report.largest_class:
         shares = (
             f"{report.accuracy:.1%} of the rows, the most frequent class alone would be in {report.largest_class:.1%}"

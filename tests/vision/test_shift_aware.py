@@ -14,7 +14,7 @@ from slova import NONE, Classifier, Scorer
 from slova._warnings import CalibrationWarning
 from slova.metrics import auroc, ece
 from slova.vision.features import find_layers
-from slova.vision.shift_aware import CLEAN_WEIGHT, DEGRADED_WEIGHT
+from slova.vision.shift_aware import DEGRADED_NONE_WEIGHT, DEGRADED_WEIGHT
 
 
 def shifted(images):
@@ -273,7 +273,8 @@ def test_degraded_rows_weigh_less_than_clean_ones(digits, monkeypatch):
     Classifier.fit(digits.network, *digits.validation)
     weight, versions = seen["weight"], seen["versions_of"]
     assert set(weight[:500]) == {1.0}
-    assert set(weight[500:1000]) == {DEGRADED_WEIGHT / CLEAN_WEIGHT}
+    assert set(weight[500:1000]) == {DEGRADED_WEIGHT}
+    assert set(seen["none_weight"][500:1000]) == {DEGRADED_NONE_WEIGHT}
     assert (versions == np.tile(np.arange(500), 3)).all()
     assert (seen["labels"][1000:] == NONE).all()
 

@@ -63,12 +63,14 @@ def calibration_rows(method: Method, bench: Bench, trained: Trained) -> Calibrat
         parts.append(bench.cached_logits(trained, what, partial(_changed, bench, name)))
     sizes = [len(labels) for _, labels in parts]
     weights = [WEIGHTS[name] for name in method.calibrate_on]
+    weight, none_weight = (np.repeat(column, sizes) for column in zip(*weights, strict=True))
     return CalibrationRows(
-        np.concatenate([outputs for outputs, _ in parts], axis=1),
-        np.concatenate([labels for _, labels in parts]),
-        *(np.repeat(column, sizes) for column in zip(*weights, strict=True)),
-        np.concatenate([np.arange(size) for size in sizes]),
-        data.classes(bench.dataset.train),
+        outputs=np.concatenate([outputs for outputs, _ in parts], axis=1),
+        labels=np.concatenate([labels for _, labels in parts]),
+        weight=weight,
+        none_weight=none_weight,
+        groups=np.concatenate([np.arange(size) for size in sizes]),
+        classes=data.classes(bench.dataset.train),
     )
 
 
