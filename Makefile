@@ -1,5 +1,5 @@
 # The two commands are `make demo` and `make test`; both set up .venv first, from a machine with Python, git and make.
-# The demo installs only what it uses; the tests install everything, which serves the demo as well.
+# The demo installs only the library and what it uses; the tests install everything, which serves the demo as well.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -16,8 +16,8 @@ MINUTES ?= 30
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-demo: $(DEMO_READY)  ## the comparison on embedded data: a table and a page
-	$(BIN)/slova bench demo
+demo: $(DEMO_READY)  ## train on digits and see refusals: a table, and slova-demo.html
+	$(BIN)/slova demo
 
 test: lint types tests  ## lint, types and the tests of both distributions
 
@@ -65,7 +65,7 @@ $(READY): $(PINS)
 
 $(DEMO_READY): $(PINS)
 	$(PYTHON) -m venv .venv
-	$(INSTALL) -e . -e ./bench
+	$(INSTALL) -e '.[torch,sklearn]'
 	touch $@
 
 clean:  ## remove the environment and caches

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
     ["_atomic", "_backend", "_types"],
-    ["_batches", "_validation", "_warnings", "artifact"],
+    ["_batches", "_offline_page", "_validation", "_warnings", "artifact"],
     ["_head", "_labels", "_mergeable"],
     ["_collect", "_inputs", "heads", "prediction"],
     ["losses"],
@@ -30,7 +30,7 @@ LAYERS = [
     ["io"],
     ["export"],
     ["batch", "serve"],
-    ["report"],
+    ["demo", "report"],
     ["cli", "__main__"],
 ]
 # Two exceptions: `classifier.export(...)` and `report(...)` import a higher layer when they are called, and so does an

@@ -1,4 +1,5 @@
-"""The command line: `slova fit | score | metrics | report | export | serve`, for logits and labels that lie in files.
+"""The command line: `slova fit | score | metrics | report | export | serve`, for logits and labels that lie in files,
+and `slova demo`.
 
 Each command is one file with its options. Installed distributions add commands by the entry point group
 `slova.commands`, as slova-bench adds `slova bench`. Data go to stdout and everything else to stderr. An error is one
@@ -22,7 +23,9 @@ class _Slova(Program, PluginGroup):
 
 @click.group(
     cls=_Slova,
-    places={name: f"slova.cli.{name}:{name}" for name in ("fit", "score", "metrics", "report", "export", "serve")},
+    places={
+        name: f"slova.cli.{name}:{name}" for name in ("demo", "fit", "score", "metrics", "report", "export", "serve")
+    },
     entry_points="slova.commands",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -3,9 +3,6 @@ no others, and may load nothing: its content security policy tells the browser s
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -16,6 +13,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from slova._offline_page import enclosed, json_text, policy
 from slova.report.charts import charts
 
 __all__ = ["Extension", "Page", "render"]
@@ -61,12 +59,12 @@ def render(page: Page) -> str:
     """The whole file as text; every word of it that came from elsewhere is escaped."""
     added = page.extension
     ours = _joined(PACKAGE, SCRIPTS) + "\n" + _joined(added.package, added.scripts) + "\nbegin();"
-    scripts = [_enclosed(_vega()), _enclosed(ours)]
+    scripts = [enclosed(_vega()), enclosed(ours)]
     return _template(added).render(
         page=page,
-        policy=_policy(scripts),
+        policy=policy(scripts),
         scripts=[Markup(script) for script in scripts],
-        data=Markup(_json({**page.data, "charts": {**charts(), **added.charts}})),
+        data=Markup(json_text({**page.data, "charts": {**charts(), **added.charts}})),
         **added.values,
     )
 
@@ -86,20 +84,3 @@ def _vega() -> str:
 def _joined(package: str, names: Sequence[str]) -> str:
     folder = resources.files(package) / "script"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
-
-
-def _enclosed(script: str) -> str:
-    """A script whose names are its own."""
-    return f'(() => {{\n"use strict";\n{script}\n}})();'.replace("</script", "<\\/script")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-
-
-def _json(content: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
