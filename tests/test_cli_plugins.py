@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from slova.cli import main
 
-BUILT_IN = ["fit", "score", "metrics", "report", "export", "serve"]
+BUILT_IN = ["demo", "fit", "score", "metrics", "report", "export", "serve"]
 
 
 @pytest.fixture
