@@ -180,11 +180,11 @@ class Classifier(nn.Module):
         return self.scorer.threshold(**given, risk=risk, coverage=coverage, delta=delta)
 
     def report(self, inputs: Any, labels: Any = None, path: str | Path = "report.html", **options: Any) -> Path:
-        """Write one offline HTML page on labelled inputs: metrics, reliability, risk and coverage."""
-        from slova.report.arrays import write_report
+        """Write one offline HTML page on labelled inputs: a verdict, reliability, thresholds, classes, examples.
+        Options: `ood`, `before` and `groups`, see `slova.report.arrays.classifier_report`; batch_size, progress."""
+        from slova.report.arrays import classifier_report
 
-        found = self._collected(inputs, labels, labelled=True, **options)
-        return write_report(self.scorer, found.logits, found.labels, path, found.distances)
+        return classifier_report(self, inputs, labels, path, **options)
 
     @property
     def reject(self) -> float:

@@ -75,3 +75,31 @@ def test_charts_follow_the_theme(page):
     page.get_by_role("button", name="Change to dark colours").click()
     expect(dot).not_to_have_attribute("fill", before)  # waits for the page
     assert dot.get_attribute("fill") != before
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_tables_scroll_inside_themselves_and_keep_their_first_column(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.locator("#notices .notice").first.inner_text().startswith(("Too ", "Calibrated", "Right on average"))
+    for place in range(page.locator("#part-details .scroll").count()):
+        scroll = page.locator("#part-details .scroll").nth(place)
+        scroll.evaluate("node => { node.scrollLeft = 10000; }")
+        box, inside = (node.bounding_box() for node in (scroll.locator("tbody th").first, scroll))
+        assert box["x"] >= inside["x"]
+        assert inside["x"] + inside["width"] <= width
+        assert box["width"] <= 0.55 * inside["width"]
+    assert page.locator("#part-details .scroll").count() >= 4
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_tooltips_stay_inside_the_page(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    dots = page.locator("#chart-reliability g.mark-symbol path")
+    dots.first.wait_for()
+    tip = page.locator("#vg-tooltip-element.visible")
+    for place in (0, dots.count() - 1):
+        dots.nth(place).hover(force=True)
+        tip.wait_for()
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width

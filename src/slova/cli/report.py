@@ -6,6 +6,7 @@ import importlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file, max_memory
 from slova.cli.stream import Streamed, columns_of, scorer_for
 from slova.cli.terminal import tracked
-from slova.io import Table
+from slova.io import Table, read_text_columns
 from slova.scorer import Scorer
 
 __all__ = ["report", "write"]
@@ -31,6 +32,8 @@ __all__ = ["report", "write"]
 @click.option(
     "--ood", type=FILE, multiple=True, help="Logits of out-of-distribution inputs; may be given more than once."
 )
+@click.option("--before", type=FILE, help="Earlier logits, without labels: has the data drifted since?")
+@click.option("--groups", type=FILE, help="A csv file with one row per row of LOGITS: a table per column of it.")
 @batch_size
 @max_memory
 def report(
@@ -40,16 +43,18 @@ def report(
     model: Path | None,
     head: str | None,
     ood: tuple[Path, ...],
+    before: Path | None,
+    groups: Path | None,
     size: int | None,
     memory: int,
 ) -> None:
-    """Show how well LOGITS with labels are calibrated, as one offline HTML page.
+    """Show how well LOGITS with labels are calibrated, and what to do about it, as one offline HTML page.
 
     Example: slova report test.npz --model model.slova --ood ood.npz
     """
-    check_output(output, logits, labels, model, *ood)
+    check_output(output, logits, labels, model, *ood, *filter(None, (before, groups)))
     _check_extra()
-    from slova.report import measure, model_page, render
+    from slova.report import advised_page, details_of, measure, render, usage_of
 
     start = time.monotonic()
     known = scorer_or_none(model, head)
@@ -57,7 +62,12 @@ def report(
     scorer = scorer_for(Streamed(table), known, head)
     others = _by_name([replace(table, path=path, labels=None) for path in ood])
     found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
-    html = render(model_page(logits.name, _lede(int(found[0].ece.count.sum()), scorer, model), found))
+    blocks = partial(Table.blocks, classes=columns_of(scorer))
+    details = details_of(scorer, blocks(table, labelled=True), None if groups is None else read_text_columns(groups))
+    earlier = None if before is None else usage_of(scorer, blocks(replace(table, path=before, labels=None)))
+    lede = _lede(int(found[0].ece.count.sum()), scorer, model)
+    calibrated = scorer.calibrator is not None
+    html = render(advised_page(logits.name, lede, found, details, calibrated=calibrated, before=earlier))
     write(output, html)
     click.echo(f"{len(html.encode()) / 1e6:.2f} MB in {time.monotonic() - start:.1f} s", err=True)
 

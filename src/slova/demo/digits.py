@@ -63,7 +63,8 @@ def load(seed: int = 0) -> Digits:
     known = torch.nonzero(labels < CLASSES)[:, 0]
     known = known[torch.randperm(len(known), generator=Generator().manual_seed(seed))]
     parts = known.tensor_split([TRAINING, TRAINING + VALIDATION])
-    return Digits(*((images[rows], labels[rows]) for rows in parts), images[labels >= CLASSES])
+    training, validation, test = ((images[rows], labels[rows]) for rows in parts)
+    return Digits(training, validation, test, images[labels >= CLASSES])
 
 
 def shifted(images: Tensor, strength: int, seed: int = 0) -> Tensor:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +36,7 @@ def train_all(digits: Digits, report: Callable[[float], None] = lambda share: No
         "softmax, degraded images": train(network(), digits, _softmax_degraded, lambda share: report((2 + share) / 3)),
     }
     worse = degrade(images, kinds=CALIBRATION_DEGRADATIONS, seed=SEED)
-    plain = {"head": "softmax", "calibration": "temperature"}
+    plain: dict[str, Any] = {"head": "softmax", "calibration": "temperature"}
     both = torch.cat([images, worse]), torch.cat([labels, labels])
     return {
         "slova": Classifier.fit(seen["slova"], images, labels, progress=False),

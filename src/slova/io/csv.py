@@ -16,9 +16,19 @@ from typing import IO, Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import Block, Bounds, Columns, TableError, block_rows, check_names, label_column, logit_columns
+from slova.io.blocks import (
+    LABEL,
+    Block,
+    Bounds,
+    Columns,
+    TableError,
+    block_rows,
+    check_names,
+    label_column,
+    logit_columns,
+)
 
-__all__ = ["open_writer", "read", "stdout_writer"]
+__all__ = ["open_writer", "read", "read_text_columns", "stdout_writer"]
 
 Cells = list[list[str]]
 
@@ -39,6 +49,22 @@ def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
                 yield _split(numbers, chosen, min(1.0, binary.tell() / length))
         except (csv.Error, UnicodeDecodeError) as error:
             raise TableError(f"{path} is not a readable csv file: {error}") from error
+
+
+def read_text_columns(path: Path) -> dict[str, list[str]]:
+    """The columns of a csv file as text, other than logits and labels."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as text:
+            rows = csv.reader(text, strict=True)
+            names = _header(rows, path)
+            cells = [row for row in rows if row]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise TableError(f"{path} is not a readable csv file: {error}") from error
+    short = next((number for number, row in enumerate(cells) if len(row) != len(names)), None)
+    if short is not None:
+        raise TableError(f"{path} has {len(cells[short])} fields in row {short}, expected {len(names)}")
+    kept = [place for place, name in enumerate(names) if name != LABEL and not name.startswith("logit_")]
+    return {names[place]: [row[place] for row in cells] for place in kept}
 
 
 def _header(rows: Iterator[list[str]], path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""One offline HTML page of a model's logits: metrics, reliability, confidence, rejection, out-of-distribution files.
+"""One offline HTML page of a model's logits: a verdict, metrics, reliability, thresholds, classes, examples.
 
     data (JSON) ─ charts (Vega-Lite by altair) ──┐
     templates/, script/ (own HTML, CSS, JS) ─────┼─ render ─ one file that loads nothing from a network
@@ -7,8 +7,21 @@
 Numbers are computed here, in Python; the page selects, merges and shows them. Nothing here imports PyTorch.
 """
 
+from slova.report.advised_page import advised_page
+from slova.report.details import details_of, usage_of
 from slova.report.measuring import measure
 from slova.report.model_page import FileResults, Model, model_page
 from slova.report.page import Extension, Page, render
 
-__all__ = ["Extension", "FileResults", "Model", "Page", "measure", "model_page", "render"]
+__all__ = [
+    "Extension",
+    "FileResults",
+    "Model",
+    "Page",
+    "advised_page",
+    "details_of",
+    "measure",
+    "model_page",
+    "render",
+    "usage_of",
+]

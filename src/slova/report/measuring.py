@@ -36,8 +36,10 @@ def measure(
     for file, outside in ood.items():
         answers = (Answers.of(scorer, block.logits) for block in blocks(outside, labelled=False))
         others[file] = reduce(add, (_Rows.of(each, NONE) for each in answers))
+    selection = whole.measures.selection
     inside = FileResults(whole.inside.histogram, whole.inside.count, whole.measures.values())
-    return Model(name, whole.measures.ece, inside, {file: rows.beside(whole.inside) for file, rows in others.items()})
+    apart = {file: rows.beside(whole.inside) for file, rows in others.items()}
+    return Model(name, whole.measures.ece, inside, apart, selection)
 
 
 def _blocks(table: Table, *, scorer: Scorer, progress: Progress, labelled: bool) -> Iterator[Block]:

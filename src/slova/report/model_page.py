@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slova.metrics import Ece, Estimate, Reliability
+from slova.metrics import Ece, Estimate, Reliability, Selection
 from slova.report.colours import light_and_dark
 from slova.report.packing import pack
 from slova.report.page import Page
@@ -50,14 +50,20 @@ class Model:
     ece: Ece
     inside: FileResults
     outside: Mapping[str, FileResults]
+    selection: Selection
 
 
-def model_page(title: str, lede: str, models: Sequence[Model]) -> Page:
-    """The page of one model, or of a model before and after calibration."""
+def model_page(
+    title: str, lede: str, models: Sequence[Model], *, notices: Sequence[str] = (), tables: Sequence[Any] = ()
+) -> Page:
+    """The page of one model, or of a model before and after calibration; `notices` are what it says first, `tables`
+    what it shows last."""
     panel = {
         "chart": "own",
         "heading": "Accuracy and calibration",
         "about": _about(models[0]),
+        "notices": list(notices),
+        "details": list(tables),
         "own": INSIDE,
         "methods": list(range(len(models))),
         "summary": _tables(models),

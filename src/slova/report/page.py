@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-import altair
-import jinja2
-import vl_convert
-from markupsafe import Markup
+try:
+    import altair
+    import jinja2
+    import vl_convert
+    from markupsafe import Markup
+except ImportError as missing:
+    raise ImportError(f'a report needs {missing.name}: pip install "slova[report]"', name=missing.name) from missing
 
 from slova._offline_page import enclosed, json_text, policy
 from slova.report.charts import charts

@@ -12,10 +12,11 @@ __all__ = ["Entry", "entry_content", "sheet"]
 
 
 class Entry(NamedTuple):
-    """One entry of a table: its text and, where it is a number, its value."""
+    """One entry of a table: its text and, where it is a number, its value; `image` is a data address of a picture."""
 
     text: str
     value: float | None = None
+    image: str | None = None
 
 
 def sheet(
@@ -26,9 +27,14 @@ def sheet(
         "title": title,
         "notes": list(notes),
         "columns": [{"name": head} for head in heads],
-        "rows": [[entry_content(entry.text, entry.value) for entry in row] for row in rows],
+        "rows": [[_content(entry) for entry in row] for row in rows],
         "csv": _csv(heads, rows),
     }
+
+
+def _content(entry: Entry) -> dict[str, Any]:
+    content = entry_content(entry.text, entry.value)
+    return content if entry.image is None else {**content, "image": entry.image}
 
 
 def entry_content(text: str, value: float | None, mark: str = "") -> dict[str, Any]:

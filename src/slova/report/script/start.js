@@ -9,6 +9,7 @@ const parts = [
   { draw: drawSummary },
   { draw: drawConfidence, fill: fillConfidence },
   { draw: drawReject, fill: fillReject },
+  { draw: drawDetails },
 ];
 
 function drawPanel() {
@@ -40,8 +41,16 @@ function keepFocus(label) {
 }
 
 function drawSummary(panel) {
-  if (!show("part-summary", Boolean(panel.summary))) return;
-  byId("part-summary").replaceChildren(...panel.summary.flatMap((content) => [el("h3", {}, content.title), table(content), foot(content)]));
+  drawTables("part-summary", panel.summary);
+}
+
+function drawDetails(panel) {
+  drawTables("part-details", panel.details);
+}
+
+function drawTables(id, tables) {
+  if (!show(id, Boolean(tables?.length))) return;
+  byId(id).replaceChildren(...tables.flatMap((content) => [el("h3", {}, content.title), table(content), foot(content)]));
 }
 
 function begin() {

@@ -28,7 +28,8 @@ function head(column, words, sort) {
 }
 
 function cell(entry, place, words) {
-  const content = [entry.swatch ? swatch(entry.swatch) : null, entry.text];
+  const image = entry.image ? el("img", { class: "thumbnail", src: entry.image, alt: "" }) : null;
+  const content = [entry.swatch ? swatch(entry.swatch) : null, image, entry.text];
   if (place === 0) return el("th", { scope: "row" }, ...content);
   const kinds = [entry.mark, words && "words", entry.text.length > 40 && "long"];
   return el("td", { class: kinds.filter(Boolean).join(" ") || null }, ...content);
