@@ -26,6 +26,7 @@ COUNT = click.IntRange(1)
 @click.option("--name", help="The name of the model.  [the file without its suffix]")
 @click.option("--reject", type=SHARE, help="Predict NONE if the confidence is below this.  [as exported; else 0]")
 @click.option("--token-file", type=FILE, help=f"A file with the bearer token of requests.  [{SECRET}, if set]")
+@click.option("--examples", type=FILE, help="A JSON file of at most 16 rows that the page offers.")
 @click.option("--batch-rows", type=COUNT, default=256, show_default=True, help="Maximum rows per batch.")
 @click.option(
     "--batch-wait", type=click.FloatRange(0, 1000), default=0, show_default=True, metavar="MS",
@@ -52,6 +53,7 @@ def serve(
     name: str | None,
     reject: float | None,
     token_file: Path | None,
+    examples: Path | None,
     batch_rows: int,
     batch_wait: float,
     max_rows: int,
@@ -69,9 +71,11 @@ def serve(
     try:
         from slova.serve import Batching, Limits, application, listen, load_model
         from slova.serve import serve as run_server
+        from slova.serve.examples import with_examples
         from slova.serve.limits import MIB
 
         loaded = load_model(model, name=name, reject=reject, threads=threads)
+        loaded = loaded if examples is None else with_examples(loaded, examples)
     except ImportError as error:
         raise click.ClickException(str(error)) from None
     body = round(max_body * MIB)

@@ -44,7 +44,7 @@ class Tensor:
 class Model:
     """A model and its description. `run(inputs, outputs)` computes the requested outputs, with labels rejected below
     `exported_reject`; `reject` is the default threshold of requests. `validation` counts the rows of the validation set
-    in 100 equal-width bins of confidence."""
+    in 100 equal-width bins of confidence; `examples` are rows that the page offers, None without."""
 
     name: str
     platform: str
@@ -56,6 +56,7 @@ class Model:
     exported_reject: float = 0.0
     reject: float = 0.0
     validation: np.ndarray[Any, Any] | None = None
+    examples: Any = None
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
@@ -85,4 +86,5 @@ class Model:
         """The description of the model that GET /predict returns."""
         names = None if self.names is None else list(self.names)
         inputs = [tensor.describe() for tensor in self.inputs]
-        return {"model": self.name, "inputs": inputs, "classes": self.classes, "names": names, "reject": self.reject}
+        found = {"model": self.name, "inputs": inputs, "classes": self.classes, "names": names, "reject": self.reject}
+        return found if self.examples is None else {**found, "examples": self.examples}
