@@ -15,7 +15,7 @@ from slova.cli import main
 from slova.demo import digits as pictures
 from slova.demo import training
 from slova.demo.page import COMMANDS, page
-from slova.demo.results import EXAMPLES, PROMISE, RISKS, ROWS, SETTINGS, groups, measure
+from slova.demo.results import EXAMPLES, PROMISE, RISKS, ROWS, SETTINGS, groups, measure, table
 from slova.demo.verdict import Comparison, verdicts
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -104,6 +104,13 @@ def test_a_verdict_is_computed_from_paired_differences(ours, verdict):
         == {"better": "worse", "worse": "better", "unclear": "unclear"}[verdict]
     )
     assert str(found) == f"right: {100 * np.mean(ours):.1f} against 50.0 (first)"
+
+
+def test_the_table_has_both_ways_to_set_a_threshold(results):
+    found = {row[0]: row[1:] for row in table(results)}
+    for title, setting in (("All pictures", PROMISE), ("Guaranteed threshold:", len(RISKS) + PROMISE)):
+        expected = [f"{100 * results.risk(name, setting)[1]:.1f}" for name in results.answers]
+        assert found[f"{title}{',' if title == 'All pictures' else ''} wrong of 100 answers"] == expected
 
 
 def test_the_command_prints_the_table_the_verdicts_and_what_to_try_next(tmp_path, monkeypatch, run):

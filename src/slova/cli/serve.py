@@ -74,8 +74,7 @@ def serve(
         from slova.serve.examples import with_examples
         from slova.serve.limits import MIB
 
-        loaded = load_model(model, name=name, reject=reject, threads=threads)
-        loaded = loaded if examples is None else with_examples(loaded, examples)
+        loaded = with_examples(load_model(model, name=name, reject=reject, threads=threads), examples)
     except ImportError as error:
         raise click.ClickException(str(error)) from None
     body = round(max_body * MIB)

@@ -33,7 +33,7 @@ ABOUT = {
     "noise": "Random pixels. The right answer is NONE. The outliers in the training of slova are similar to these.",
 }
 MODELS = {
-    "slova": "one-vs-all, trained with slova.vision.augment, calibrated by slova.Classifier.fit",
+    "slova": "the image recipe: slova.vision.augment, slova.ova_loss with cross_entropy=1.5, and slova.Classifier.fit",
     "softmax": "cross-entropy and a temperature",
     "softmax, degraded images": "cross-entropy and a temperature, with the degraded images of slova in training and in "
     "the fit of the temperature",

@@ -140,8 +140,15 @@ def table(results: Results, setting: int = PROMISE) -> list[list[str]]:
     for group in [*results.groups[:1], *results.strengths[1:], *results.groups[2:]]:
         title = f"Shifted digits, {group.title}" if group in results.strengths else group.title
         rows.append([title, *(_said(*results.shares(name, group, setting)) for name in results.answers)])
-    total = (results.risk(name, setting) for name in results.answers)
-    return [*rows, ["All pictures, wrong of 100 answers", *(f"{100 * wrong:.1f}" for _, wrong in total)]]
+    rows.append(["All pictures, wrong of 100 answers", *_wrong(results, setting)])
+    guaranteed = len(RISKS) + setting % len(RISKS)
+    shares = (results.shares(name, results.groups[0], guaranteed) for name in results.answers)
+    rows.append(["Guaranteed threshold: digits 0 to 7", *(_said(*share) for share in shares)])
+    return [*rows, ["Guaranteed threshold: wrong of 100 answers", *_wrong(results, guaranteed)]]
+
+
+def _wrong(results: Results, setting: int) -> list[str]:
+    return [f"{100 * results.risk(name, setting)[1]:.1f}" for name in results.answers]
 
 
 def _said(answered: float, wrong: float) -> str:

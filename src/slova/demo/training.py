@@ -77,7 +77,7 @@ def train(
 
 def _one_vs_all(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
     images, labels = augment(images, labels)
-    return slova.ova_loss(model(images), labels)
+    return slova.ova_loss(model(images), labels, cross_entropy=1.5)
 
 
 def _softmax(model: nn.Module, images: Tensor, labels: Tensor) -> Tensor:

@@ -16,9 +16,11 @@ __all__ = ["with_examples"]
 ROWS, BYTES = 16, 1 << 20
 
 
-def with_examples(model: Model, path: Path) -> Model:
+def with_examples(model: Model, path: Path | None) -> Model:
     """The model with the rows of a JSON file, in the form of `inputs` of /predict; all who may use the
-    model can read them."""
+    model can read them. None changes nothing."""
+    if path is None:
+        return model
     try:
         text = path.read_bytes()
     except OSError as error:
