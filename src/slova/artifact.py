@@ -142,8 +142,6 @@ def _is_of_type(value: Any, declared: str) -> bool:
         return "None" in declared
     if isinstance(value, dict):  # another dataclass, of numbers
         return "Report" in declared and all(number is None or _is_number(number) for number in value.values())
-    if declared == "Sequence[str]":
-        return isinstance(value, list) and all(isinstance(text, str) and text.isprintable() for text in value)
     word = declared.removesuffix(" | None")
     if word == "tuple[str, ...]":
         return isinstance(value, list) and all(isinstance(one, str) and one.isprintable() for one in value)

@@ -100,7 +100,7 @@ def test_the_summary_has_what_was_found_and_errors_before_and_after(files, tmp_p
     assert said[2] == f"ECE before {report.ece_before:.4f}, after {after}, cross-fitted"
     assert said[3] == f"NLL before {report.nll_before:.4f}, after {report.nll_after:.4f}, cross-fitted"
     found = json.loads(slova_cli(*command, "--json"))
-    assert {name: found[name] for name in report.to_dict()} == report.to_dict()
+    assert {name: found[name] for name in report.to_dict()} == json.loads(json.dumps(report.to_dict()))
     assert "exponential calibration of " in slova_cli(*command, "--stream")
 
 
@@ -159,7 +159,7 @@ def test_a_saved_classifier_scores_with_its_own_threshold_by_default(files, tmp_
     assert "a saved classifier's" in " ".join(slova_cli("score", "--help").split())
 
 
-NAMES = ("ash", 'elm, "wych"', "Eiche\nö", "100 %")
+NAMES = ("ash", 'elm, "wych"', "Eiche ö", "100 %")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def path(tmp_path_factory):
     generator = np.random.default_rng(0)
     labels = generator.integers(-1, CLASSES, 600)
     logits = generator.normal(-2, 1.5, (600, CLASSES)) + 4 * (np.arange(CLASSES) == labels[:, None])
-    scorer = Scorer.fit(logits.astype(np.float32), labels)
+    scorer = Scorer.fit(logits.astype(np.float32), labels, head="slova")
     path = tmp_path_factory.mktemp("files") / "model.slova"
     Classifier(torch.nn.Identity(), scorer, names=["a", "b", "c"], reject=0.5).save(path)
     return path
