@@ -90,6 +90,14 @@ def test_the_measurements_are_what_the_rows_say():
     assert make_measurements.PAGE.read_text() == make_measurements.page(), f"{make_measurements.PAGE} is stale"
 
 
+def test_every_module_of_the_reference_has_an_example():
+    hooks = (ROOT / "docs" / "site_hooks.py").read_text().partition("MODULES")[2].partition("\n}")[0]
+    modules = re.findall(r'"(slova[\w.]*)"', hooks)
+    assert len(modules) > 20
+    docs = {name: importlib.import_module(name).__doc__ for name in modules}
+    assert [name for name, text in docs.items() if not re.search(r"^ {4}\S|>>>", text, flags=re.MULTILINE)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)", page.read_text())

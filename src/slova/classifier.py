@@ -1,11 +1,11 @@
 """A network, a head and calibrators as one torch module: fit on validation data, predict, save, load.
 
-Inputs are a tensor, a tuple of tensors, a dict of tensors (passed by name), a Dataset, or an iterable of batches such
-as a DataLoader. Numpy arrays, pandas tables and lists are accepted for whole tensors. Labels are given by themselves,
-or are part of the inputs: the last part of a tuple, or "labels" or "label" of a dict. They are integers or names, and
-NONE, None or "NONE" for no class. Where no labels are needed a tuple of tensors is all inputs, while batches of a
-Dataset or DataLoader may have labels, which are ignored.
-"""
+    classifier = Classifier.fit(network, val_images, val_labels)
+    label, confidence, none, ambiguous = classifier.predict(images, reject=0.9)
+
+Inputs are a tensor, a tuple or a dict of tensors, a Dataset, or an iterable of batches such as a DataLoader; arrays,
+tables and lists may stand for tensors. Labels, integers or names or NONE, are given by themselves or in the inputs: the
+last part of a tuple, or "labels" of a dict. Where none are needed a tuple is all inputs."""
 
 from __future__ import annotations
 

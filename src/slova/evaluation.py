@@ -1,4 +1,11 @@
-"""How good predictions are: all metrics of labelled rows with their standard errors, and the report of a fit."""
+"""How good predictions are: all metrics of labelled rows, and the report of a fit::
+
+    metrics = classifier.evaluate(images, labels)
+    metrics.ece.value, metrics.ece.error
+    print(metrics, classifier.scorer.report)
+
+Metrics have standard errors.
+"""
 
 from __future__ import annotations
 

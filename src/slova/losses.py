@@ -1,6 +1,9 @@
 """One-vs-all training losses for torch: from logits (..., K) and labels to a scalar or one loss per row.
 
 The losses are sums over classes, not means, as in the paper: a learning rate tuned for softmax does not carry over.
+
+    network = prepare(network)                      # once, before training
+    loss = ova_loss(network(inputs), labels)        # labels 0 ... K-1, or NONE
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The answer of a classifier: a label or NONE, and why."""
+"""The answer of a classifier: a label or NONE, and why::
+
+    prediction = classifier.predict(images, reject=0.9)
+    prediction.none > prediction.ambiguous              # no class fits, rather than several
+    prediction[:10].to_pandas()
+
+Confidence, none and ambiguous add up to one.
+"""
 
 from __future__ import annotations
 

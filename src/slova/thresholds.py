@@ -1,5 +1,8 @@
 """Thresholds of the confidence with a guarantee: a bound on the share of errors among the answered inputs (risk), or on
-the share of inputs that are answered (coverage).
+the share of inputs that are answered (coverage)::
+
+    reject = classifier.threshold(held_out_images, held_out_labels, risk=0.05)
+    classifier.predict(images, reject=reject)
 
 Both guarantees hold with probability 1 - delta over the draw of the labelled rows. They assume that these rows and the
 inputs to come are independent draws from one distribution, and that the rows were not used to fit what gives the

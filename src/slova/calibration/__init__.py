@@ -4,6 +4,9 @@ An unfitted calibrator cannot exist: `SomeCalibrator.fit(log_probs, labels, weig
 `SomeCalibrator(numbers)` makes one by hand. Calibrators take numpy arrays and torch tensors;
 `slova.calibration.module.CalibratorModule(calibrator)` is the same function as a torch module. Two act on something
 else: `AffineCalibration` on logits, `DistanceCalibration` on log-odds and distances.
+
+    calibrator = TemperatureScaling.fit(val_log_probs, val_labels)
+    log_probs = calibrator(log_probs)
 """
 
 from slova.calibration.affine import AffineCalibration

@@ -1,4 +1,9 @@
-"""A calibrator as a torch module: its numbers are buffers that move and save with the network."""
+"""A calibrator as a torch module::
+
+    module = CalibratorModule(TemperatureScaling.fit(val_log_probs, val_labels)).to("cuda")
+
+Its numbers are buffers that move and save with the network.
+"""
 
 from __future__ import annotations
 

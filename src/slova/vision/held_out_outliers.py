@@ -1,7 +1,9 @@
 """Outliers that are in no training: for the calibration fit, and for choosing between models.
 
 `CALIBRATION_OUTLIERS` are the NONE rows of a calibration fit, `SELECTION_OUTLIERS` decide between recipes and mixes.
-Both are disjoint from `TRAINING_OUTLIERS`, and the kinds have the same signature.
+Both are disjoint from `TRAINING_OUTLIERS`, and the kinds have the same signature::
+
+    images, labels = add_outliers(images, labels, kinds=SELECTION_OUTLIERS)
 """
 
 from __future__ import annotations
