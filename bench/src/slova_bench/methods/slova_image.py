@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from slova.losses import ova_loss
 from slova.vision import augment
 from slova_bench.calibrate import posterior
-from slova_bench.distances import with_distances
-from slova_bench.methods import ova
+from slova_bench.methods import ova_fit
 from slova_bench.stable import stable
 
 
@@ -27,15 +26,7 @@ def loss_without_cross_entropy(network: nn.Module, images: Tensor, labels: Tenso
     return ova_loss(network(images), labels)
 
 
-METHOD = replace(
-    ova.METHOD,
-    name="slova_image",
-    loss=loss,
-    adapt=with_distances,
-    fit=partial(posterior, head="slova"),
-    calibrate_on=("clean", "degraded", "outliers"),
-    score="none",
-)
+METHOD = replace(ova_fit.METHOD, name="slova_image", loss=loss)
 WITHOUT_CROSS_ENTROPY = replace(METHOD, name="slova_image_ova", loss=loss_without_cross_entropy)
 NO_DISTANCES = replace(METHOD, name="slova_image_no_distances", fit=partial(posterior, head="slova", distances=False))
 ENSEMBLE = replace(METHOD, name="slova_image_ensemble", members=5)
