@@ -124,6 +124,7 @@ class Bench:
         """Logits (S, N, K) and labels (N,), per network from the store or computed now."""
 
         def compute(one: Trained) -> dict[str, Tensor]:
+            list(one.networks)  # trained first, so that bad training data are found first
             images, labels = load()
             return {"logits": torch.from_numpy(one.outputs(images).logits), "labels": labels}
 
