@@ -70,14 +70,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=2000, help="of a round")
     requests = parser.parse_args().requests
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        write_model(path)
-        (Path(folder) / "plain.py").write_text(PLAIN)
-        ours = [sys.executable, "-m", "slova", "serve", str(path), "--port", "0"]
-        theirs = [sys.executable, str(Path(folder) / "plain.py"), str(path)]
-        with started(ours) as (port, process), started(theirs) as (plain_port, plain):
-            compare(requests, (port, process), (plain_port, plain))
+    with both_servers() as (ours, theirs):
+        compare(requests, ours, theirs)
 
 
 def compare(requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
@@ -149,6 +143,19 @@ def request(load: Load) -> tuple[str, bytes, dict[str, str]]:
     head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
     headers = {"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"}
     return "/v2/models/model/infer", head + rows.tobytes(), headers
+
+
+@contextmanager
+def both_servers() -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Port and process of `slova serve`, and those of a plain endpoint of the same model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        write_model(path)
+        (Path(folder) / "plain.py").write_text(PLAIN)
+        ours = [sys.executable, "-m", "slova", "serve", str(path), "--port", "0"]
+        theirs = [sys.executable, str(Path(folder) / "plain.py"), str(path)]
+        with started(ours) as one, started(theirs) as other:
+            yield one, other
 
 
 @contextmanager

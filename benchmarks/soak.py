@@ -17,14 +17,12 @@ import random
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
-from serving import PLAIN, Load, memory, request, started, write_model
+from serving import Load, both_servers, memory, request
 
 KINDS = {"one row": 200, "32 rows": 200, "malformed": 400, "empty lists": 400, "disconnected": 0, "health": 200}
 HOSTILE = 0.1  # the share of other requests, beside the valid ones
@@ -57,14 +55,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--rate", type=float, default=40, help="valid requests per second and server")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        write_model(path)
-        (Path(folder) / "plain.py").write_text(PLAIN)
-        ours = [sys.executable, "-m", "slova", "serve", str(path), "--port", "0"]
-        theirs = [sys.executable, str(Path(folder) / "plain.py"), str(path)]
-        with started(ours) as (port, process), started(theirs) as (plain_port, plain):
-            wrong = soak(options.minutes, options.rate, (port, process), (plain_port, plain))
+    with both_servers() as (ours, theirs):
+        wrong = soak(options.minutes, options.rate, ours, theirs)
     sys.exit(bool(wrong))
 
 

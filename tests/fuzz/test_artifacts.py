@@ -67,11 +67,12 @@ def test_wrong_content_with_a_right_checksum_is_refused_or_harmless(saved, cases
     assert refused > count / 4
 
 
-def test_a_wrong_table_of_arrays_is_refused(saved, cases, mutate):
-    target = saved.with_name("mutated.slova")
+def test_a_wrong_table_of_arrays_is_refused_or_harmless(saved, cases, mutate):
+    target, refused = saved.with_name("mutated.slova"), []
     for chance in cases(0.012):
         target.write_bytes(mutate.header(saved.read_bytes(), chance))
-        opens_or_is_refused(target, distances="distances" in saved.name)
+        refused.append(opens_or_is_refused(target, distances="distances" in saved.name))
+    assert sum(refused) > len(refused) / 2
 
 
 def test_changed_bytes_are_refused(saved, cases, mutate):
