@@ -58,6 +58,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "more near outliers": {"outlier_kinds": (*TRAINING_OUTLIERS, *NEAR)},
     "no outliers": {"outliers": 0.0},
     "no degradations": {"degraded": 0.0},
+    "image recipe": {"cross_entropy": 1.5},
+    "image recipe, outliers 0.25": {"cross_entropy": 1.5, "outliers": 0.25},
+    "image recipe, cross-entropy 4": {"cross_entropy": 4.0},
+    "image recipe, cross-entropy 4, outliers 0.25": {"cross_entropy": 4.0, "outliers": 0.25},
 }
 
 
