@@ -100,7 +100,8 @@ def _check_options(degraded: float, outliers: float, generator: Generator | None
         return
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a torch.Generator, got {type(generator).__name__}")
-    if generator.device.type != device.type or device.index not in (None, generator.device.index):
+    places = {device.index, generator.device.index} - {None}  # "cuda" without a number is the current one
+    if generator.device.type != device.type or len(places) > 1:
         raise ValueError(f"generator must be on the device of the images, {device}, got {generator.device}")
 
 
