@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from slova._backend import NUMPY, Array
-from slova.calibration import Calibrator, PosteriorCalibration
-from slova.heads import HEADS, Readout
+from slova.calibration import Calibrator, PosteriorCalibration, TemperatureScaling
+from slova.heads import HEADS, SOFTMAX, Readout
 from slova.vision import CALIBRATION_DEGRADATIONS, CALIBRATION_OUTLIERS, add_outliers, degrade
 from slova.vision.shift_aware import DEGRADED_NONE_WEIGHT, DEGRADED_WEIGHT, SYNTHETIC_WEIGHT
 from slova_bench import data
@@ -23,7 +23,7 @@ from slova_bench.method import CalibrationRows, Fitted, Method
 from slova_bench.pipeline import Bench, Trained, mean_readout
 from slova_bench.stable import stable
 
-__all__ = ["calibration", "calibration_rows", "posterior", "readout_of"]
+__all__ = ["calibration", "calibration_rows", "class_temperature", "posterior", "readout_of"]
 
 WEIGHTS = {
     "clean": (1.0, 1.0),
@@ -82,6 +82,22 @@ def _changed(bench: Bench, name: str) -> tuple[Tensor, Tensor]:
         torch.manual_seed(0)
         images, labels = add_outliers(images, labels, share=1.0, kinds=CALIBRATION_OUTLIERS)
     return images[len(bench.validation.images) :], labels[len(bench.validation.labels) :]
+
+
+@stable("class_temperature")
+def class_temperature(rows: CalibrationRows) -> Fitted:
+    """Softmax with a temperature, of the logits alone where a network has further outputs."""
+
+    def uncalibrated(outputs: Array) -> Readout:
+        return mean_readout(SOFTMAX, outputs[..., : rows.classes])
+
+    calibrator = TemperatureScaling.fit(uncalibrated(rows.outputs).log_probs, rows.labels, weight=rows.weight)
+
+    def readout(outputs: Array) -> Readout:
+        found = uncalibrated(outputs)
+        return found._replace(log_probs=calibrator(found.log_probs))
+
+    return readout
 
 
 @stable("posterior")

@@ -203,12 +203,14 @@ class Evaluator:
             yield variant, Evaluation(readout, labels, score, clean_score, clean, self.labels, has_none)
 
     def _scored(self, variant: Variant, outputs: Outputs) -> tuple[Readout, Array]:
-        """The calibrated readout, and the score of the method: its own, P(none), or else the confidence."""
+        """The calibrated readout, and the score of the method: its detector's or its own, P(none), or the confidence."""
         readout, detector = self.readouts[variant](outputs.logits), self.detectors[variant]
         if detector is not None:
             return readout, detector(outputs)
         if variant.method.score == "none":
             return readout, -readout.log_none
+        if callable(variant.method.score):
+            return readout, variant.method.score(outputs.logits)
         return readout, np.exp(readout.log_probs).max(axis=-1)
 
     def _detector(self, method: Method) -> Detector | None:

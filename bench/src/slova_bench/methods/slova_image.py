@@ -1,6 +1,6 @@
 """SLOVA for images: one-vs-all with cross-entropy, trained with degraded images and outliers labelled NONE
 (`slova.vision.augment`), and calibrated by the default calibrator with distances, on clean and degraded validation
-images and outliers. One pass."""
+images and outliers. One pass; also with flips or quarter turns averaged at test time, with the same weights."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from slova.losses import ova_loss
 from slova.vision import augment
 from slova_bench.calibrate import posterior
+from slova_bench.distances import with_distances
 from slova_bench.methods import ova_fit
 from slova_bench.stable import stable
 
@@ -29,4 +30,6 @@ def loss_without_cross_entropy(network: nn.Module, images: Tensor, labels: Tenso
 METHOD = replace(ova_fit.METHOD, name="slova_image", loss=loss)
 WITHOUT_CROSS_ENTROPY = replace(METHOD, name="slova_image_ova", loss=loss_without_cross_entropy)
 NO_DISTANCES = replace(METHOD, name="slova_image_no_distances", fit=partial(posterior, head="slova", distances=False))
+FLIP = replace(METHOD, name="slova_image_flip", adapt=partial(with_distances, views="flip"))
+TURNS = replace(METHOD, name="slova_image_turns", adapt=partial(with_distances, views="turns"))
 ENSEMBLE = replace(METHOD, name="slova_image_ensemble", members=5)
