@@ -203,7 +203,7 @@ class Evaluator:
             yield variant, Evaluation(readout, labels, score, clean_score, clean, self.labels, has_none)
 
     def _scored(self, variant: Variant, outputs: Outputs) -> tuple[Readout, Array]:
-        """The calibrated readout, and the score of the method: its detector's or its own, P(none), or the confidence."""
+        """The calibrated readout, and the score of the method: its own, P(none), or else the confidence."""
         readout, detector = self.readouts[variant](outputs.logits), self.detectors[variant]
         if detector is not None:
             return readout, detector(outputs)
