@@ -29,10 +29,12 @@ VARIANTS = {  # further methods of a file
     *("acet_short", "slova_none_raw", "retrofit_noise", "temperature_degraded"),
     *("softmax_fit", "slova_none_fit", "ova_fit_no_distances", "ova_fit_clean"),
     *("slova_image_ova", "slova_image_no_distances", "slova_image_ensemble"),
-    *("softmax_augmented_degraded", "softmax_augmented_fit"),
+    *("slova_image_flip", "slova_image_turns", "slova_image_pixmix"),
+    *("softmax_augmented_degraded", "softmax_augmented_fit", "softmax_augmented_flip"),
+    *("augmix_degraded", "pixmix_degraded"),
     *("softmax_augmented_ensemble", "softmax_augmented_ensemble_degraded"),
 }
-NONE_IS_A_CLASS = "softmax_none_class"
+MORE_OUTPUTS = {"softmax_none_class": 1, "rotpred": 4}  # beside the classes
 every = pytest.mark.parametrize("name", methods())
 
 
@@ -97,7 +99,7 @@ def test_a_network_ends_in_its_classifier_and_has_one_logit_per_class(name, back
     with seeded(CPU, 1):
         parts = network[-1](network[:-1](images))
     assert torch.equal(whole, parts)
-    assert whole.shape == (4, 8 if name == NONE_IS_A_CLASS else 7)
+    assert whole.shape == (4, 7 + MORE_OUTPUTS.get(name, 0))
 
 
 @every
@@ -115,7 +117,7 @@ def test_the_head_turns_logits_into_a_readout_that_prefers_the_largest(name):
         logits = torch.stack([network.eval()(images) for _ in range(3)]).numpy()
     found = methods()[name].head(logits)
     assert type(found) is Readout
-    assert found.log_probs.shape == (3, 4, 11 if name == NONE_IS_A_CLASS else 10)
+    assert found.log_probs.shape == (3, 4, 10 + MORE_OUTPUTS.get(name, 0))
     assert found.log_none.shape == (3, 4)
     assert (found.log_probs <= 0).all()
     assert (found.log_probs.argmax(-1) == logits.argmax(-1)).all()
@@ -150,8 +152,13 @@ OVA = {
     "ova_fit_clean",
 }
 NONES = {"slova_none", "slova_none_raw", "slova_none_fit"}
-IMAGE = {"slova_image", "slova_image_no_distances", "slova_image_ensemble"}
+IMAGE = {
+    *("slova_image", "slova_image_no_distances", "slova_image_ensemble"),
+    *("slova_image_neighbours", "slova_image_flip", "slova_image_turns"),
+}
+AUGMIX, PIXMIX = {"augmix", "augmix_degraded"}, {"pixmix", "pixmix_degraded"}
 AUGMENTED = {name for name in methods() if name.startswith("softmax_augmented")}
+SHARING = (SOFTMAX, OVA, NONES, IMAGE, AUGMENTED, AUGMIX, PIXMIX)
 
 
 @pytest.mark.parametrize("where", ["digits", "cifar10"])
@@ -160,7 +167,7 @@ def test_methods_share_weights_exactly_when_they_differ_only_after_training(wher
     described = {name: bench.weights(method, 3) for name, method in methods().items()}
     for name, what in described.items():
         sharing = {other for other in described if described[other] == what}
-        assert sharing == next((group for group in (SOFTMAX, OVA, NONES, IMAGE, AUGMENTED) if name in group), {name})
+        assert sharing == next((group for group in SHARING if name in group), {name})
 
 
 # Learning.
@@ -183,7 +190,8 @@ FAMILIES = {
 
 def test_every_method_is_trained_here_or_shares_weights_with_one_that_is():
     alike = {"acet", "slova_image_ova", "softmax_none_class", "softmax_exposed"}  # other losses of the same batches
-    assert set(methods()) == set(FAMILIES) | SOFTMAX | OVA | NONES | IMAGE | AUGMENTED | alike
+    alike |= {"logitnorm", "rotpred", "slova_image_pixmix", *AUGMIX, *PIXMIX}  # see test_methods_rivals
+    assert set(methods()) == set(FAMILIES).union(*SHARING) | alike
 
 
 @pytest.mark.slow

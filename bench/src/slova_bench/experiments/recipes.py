@@ -58,8 +58,11 @@ EXPERIMENT = Experiment(
     name="recipes",
     methods=(
         "temperature", "temperature_degraded", "softmax_fit", "ova_fit", "slova_none_fit",
-        "softmax_augmented", "softmax_augmented_degraded", "softmax_augmented_fit",
-        "softmax_none_class", "softmax_exposed", "slova_image", "slova_image_no_distances",
+        "logitnorm", "rotpred", "augmix", "augmix_degraded", "pixmix", "pixmix_degraded",
+        "softmax_augmented", "softmax_augmented_degraded", "softmax_augmented_flip", "softmax_augmented_fit",
+        "softmax_none_class", "softmax_exposed",
+        "slova_image", "slova_image_no_distances", "slova_image_neighbours", "slova_image_flip", "slova_image_turns",
+        "slova_image_pixmix",
         "softmax_augmented_ensemble", "softmax_augmented_ensemble_degraded", "slova_image_ensemble",
     ),
     sets=sets,

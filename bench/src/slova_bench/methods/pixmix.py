@@ -1,7 +1,7 @@
-"""PixMix-like (Hendrycks et al. 2022): softmax trained on images that are mixed, in up to four rounds and with beta = 3,
-with augmented versions of themselves and with structured pictures; also SLOVA's image recipe with a quarter of such
-images. Deviations: the pictures are fractals drawn by formula, since the published set is not at hand, and a
-temperature is fitted on validation images. Optimiser, rate and epochs are those of the comparison."""
+"""PixMix-like (Hendrycks et al. 2022): softmax trained on images mixed in up to four rounds, with beta = 3, with
+augmented versions of themselves and with structured pictures; also SLOVA's image recipe with a quarter of such images.
+Deviations: the pictures are fractals drawn by formula, since the published set is not at hand, and a temperature is
+fitted on validation images. Optimiser, rate and epochs are those of the comparison."""
 
 from dataclasses import replace
 
