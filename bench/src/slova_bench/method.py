@@ -92,6 +92,6 @@ class Method:
     noise: float = 0.0  # share of uniform noise images, labelled NONE, in the calibration set
     calibrate_on: tuple[str, ...] = ("clean",)  # validation images as they are, "degraded", and "outliers"
     fit: Callable[[CalibrationRows], Fitted] | None = None  # of the whole readout, in place of head and calibrate
-    # what ranks OOD images: "confidence", "none" for P(none), or a function of outputs (S, N, C), smaller for them
+    # what ranks OOD images: "confidence", "none" for P(none), or a function of outputs (S, N, C), as a detector
     score: str | Callable[[Array], Array] = "confidence"
     detect: Callable[[Outputs, Array], Detector] | None = None  # an OOD score fitted to training outputs and labels

@@ -23,14 +23,12 @@ FAR = 8.0  # coordinates end here, where exp(-distance) is nothing
 
 def mixed(images: Tensor) -> Tensor:
     """Each image, augmented or not, after up to four rounds of mixing."""
-    with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
-        given = images.float()
-        picture, rounds = fractals(given), (draws.strength(given, None) * (ROUNDS + 1)).floor()
-        made = torch.where(_half(given), random_operation(given), given)
-        for done in range(ROUNDS):
-            other = torch.where(_half(given), random_operation(given), picture)
-            made = torch.where(rounds > done, mix(made, other), made)
-        return made.to(images)
+    picture, rounds = fractals(images), (draws.strength(images, None) * (ROUNDS + 1)).floor()
+    made = torch.where(_half(images), random_operation(images), images)
+    for done in range(ROUNDS):
+        other = torch.where(_half(images), random_operation(images), picture)
+        made = torch.where(rounds > done, mix(made, other), made)
+    return made
 
 
 def mix(images: Tensor, others: Tensor) -> Tensor:

@@ -37,9 +37,8 @@ def divergence(logits: list[Tensor]) -> Tensor:
 
 @stable("augmix_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    with torch.no_grad(), torch.autocast(images.device.type, enabled=False):
-        views = [images.float(), mixture(images.float()), mixture(images.float())]
-    logits = list(network(torch.cat(views)).float().split(len(images)))
+    views = torch.cat([images, mixture(images), mixture(images)])
+    logits = list(network(views).float().split(len(images)))
     return functional.cross_entropy(logits[0], labels) + WEIGHT * divergence(logits)
 
 
