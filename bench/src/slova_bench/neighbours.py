@@ -68,8 +68,9 @@ def with_neighbours(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     inner = with_distances(network, splits)[0]
     assert isinstance(inner, WithDistances)
     with torch.no_grad(), evaluation_mode(network):
-        parts = [network[:-1](part.to(device).float() / 255).float() for part in images.split(BATCH)]
-        return nn.Sequential(WithNeighbours(inner, torch.cat(parts)))
+        batches = [images[first : first + BATCH] for first in range(0, len(images), BATCH)]
+        features = torch.cat([network[:-1](batch.to(device).float() / 255).float() for batch in batches])
+        return nn.Sequential(WithNeighbours(inner, features))
 
 
 @stable("posterior_with_neighbours")
