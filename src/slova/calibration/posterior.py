@@ -27,9 +27,10 @@ from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
 from slova.calibration._posterior_none import fit_none, none_features
 from slova.heads import NONE, SOFTMAX
 
-__all__ = ["PosteriorCalibration", "log_odds_from_log_probs"]
+__all__ = ["BY_DISTANCE", "PosteriorCalibration", "log_odds_from_log_probs", "steepness"]
 
 NAMES = ("positive_weights", "negative_weights", "class_positive", "class_negative", "bias")
+BY_DISTANCE = ("positive_weights", "negative_weights", "max_distances")
 NEAREST = float(np.log(2))  # the least of `max_distances`, so that a layer without spread does not end it
 FLOOR = 0.01  # between the first class and the last, however far away
 EDGE, END = 1.5, 2.0  # times `max_distances`: where a and b begin to fall, where their floor is left
@@ -116,7 +117,8 @@ class PosteriorCalibration:
         a, b = ops.like(self.positive_weights[0], log_odds), ops.like(self.negative_weights[0], log_odds)
         if distances is not None:
             floor = _floor(log_odds, ops)
-            a, b = (ops.where(one > floor, one, floor)[..., None] for one in self.steepness(distances, ops))
+            numbers = (ops.like(getattr(self, name), distances) for name in BY_DISTANCE)
+            a, b = (ops.where(one > floor, one, floor)[..., None] for one in steepness(distances, *numbers))
         mean = (a + b) / 2
         scores = ops.clip(a + mean * ops.like(self.class_positive, log_odds), 0.0, None) * log_p
         scores = scores + ops.clip(b + mean * ops.like(self.class_negative, log_odds), 0.0, None) * minus_log_q
@@ -128,13 +130,6 @@ class PosteriorCalibration:
         odds = ops.exp(ops.clip(ops.like(self.scale, log_odds) * log_odds, -LIMIT, LIMIT))
         share, constant = 1 / (1 + odds), ops.log1p(2 * smoothing)
         return ops.log(odds * share + smoothing) - constant, constant - ops.log(share + smoothing)
-
-    def steepness(self, distances: Array, ops: Backend) -> tuple[Array, Array]:
-        """a and b at these distances (..., D), before their floor."""
-        weights = (ops.like(self.positive_weights, distances), ops.like(self.negative_weights, distances))
-        near = ops.clip((END - distances / ops.like(self.max_distances, distances)) / (END - EDGE), 0.0, 1.0).prod(-1)
-        a, b = (near * (numbers[0] - (distances * numbers[1:]).sum(-1)) for numbers in weights)
-        return a, b
 
     def _model(self) -> Model:
         classes = np.stack([self.class_positive, self.class_negative, self.bias])
@@ -231,6 +226,13 @@ def _rows(
     same = None if groups is None else check_groups(groups, labels)
     rows = Rows(log_odds, labels, counts, none_counts, factors, _floor(log_odds, NUMPY), same)
     return rows.at(counts > 0)
+
+
+def steepness(distances: Array, positive: Array, negative: Array, furthest: Array) -> tuple[Array, Array]:
+    """a and b at distances (..., D), before their floor, by the fields of `BY_DISTANCE`."""
+    near = ((END - distances / furthest) / (END - EDGE)).clip(0.0, 1.0).prod(-1)
+    a, b = (near * (weights[0] - (distances * weights[1:]).sum(-1)) for weights in (positive, negative))
+    return a, b
 
 
 def _floor(log_odds: Array, ops: Backend) -> Array:

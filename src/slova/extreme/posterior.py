@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from slova._backend import TORCH, Array
 from slova.calibration import PosteriorCalibration, TemperatureScaling
+from slova.calibration.posterior import BY_DISTANCE, steepness
 from slova.extreme.posterior_kernel import ABSENT, EVIDENCE, MODEL, Numbers, posterior_rows
 from slova.heads import SLOVA, SOFTMAX
 from slova.scorer import Scorer
@@ -17,7 +19,8 @@ __all__ = ["Fields", "affine_of", "posterior_answer", "softmax_top"]
 
 Fields = tuple[Tensor, Tensor, Tensor, Tensor, Tensor]  # of a `Prediction`, in their order
 MOST_PAIRS = 64  # classes up to which a program multiplies by the matrix of pairs
-_ON_DEVICE: WeakKeyDictionary[PosteriorCalibration, dict[torch.device, Numbers]] = WeakKeyDictionary()
+Sent = tuple[Numbers, list[Tensor], Tensor]  # for the kernel, for `steepness`, and the weights of distances for NONE
+_ON_DEVICE: WeakKeyDictionary[PosteriorCalibration, dict[torch.device, Sent]] = WeakKeyDictionary()
 
 
 def posterior_answer(scorer: Scorer, rows: Tensor, reject: float, distances: Array | None) -> Fields | None:
@@ -50,27 +53,29 @@ def _numbers(calibrator: PosteriorCalibration, rows: Tensor, distances: Array | 
     found = _ON_DEVICE.setdefault(calibrator, {})
     if rows.device not in found:  # sending them for every batch would cost more than the kernel
         found[rows.device] = _sent(calibrator, rows.device)
-    numbers = found[rows.device]
+    numbers, by_distance, for_none = found[rows.device]
     if (distances := calibrator.checked_distances(rows, distances, TORCH)) is None:
         return numbers
     distances = distances.float()
-    a, b = calibrator.steepness(distances, TORCH)
-    more = torch.zeros_like(a) if calibrator.none is None else distances @ TORCH.like(calibrator.none[3:], distances)
+    a, b = steepness(distances, *by_distance)
+    more = torch.zeros_like(a) if calibrator.none is None else distances @ for_none
     return numbers._replace(per_row=torch.stack([a, b, more]))
 
 
-def _sent(calibrator: PosteriorCalibration, device: torch.device) -> Numbers:
-    v, u, h = (0.0, 0.0, 0.0) if calibrator.none is None else map(float, calibrator.none[:3])
+def _sent(calibrator: PosteriorCalibration, device: torch.device) -> Sent:
+    def send(values: Array) -> Tensor:
+        return torch.as_tensor(values, dtype=torch.float32).contiguous().to(device)
+
+    none = np.zeros(3) if calibrator.none is None else calibrator.none
     classes = (calibrator.class_positive, calibrator.class_negative, calibrator.bias / calibrator.reference)
-    pairs = None
-    if calibrator.pairs is not None:
-        pairs = torch.as_tensor(calibrator.pairs, dtype=torch.float32, device=device).contiguous()
-    return Numbers(
+    numbers = Numbers(
         float(calibrator.positive_weights[0]),
         float(calibrator.negative_weights[0]),
         float(calibrator.scale),
         float(calibrator.smoothing),
-        (v, u, h),
-        torch.stack([torch.as_tensor(part, dtype=torch.float32) for part in classes]).to(device),
-        pairs,
+        (float(none[0]), float(none[1]), float(none[2])),
+        send(np.stack(classes)),
+        None if calibrator.pairs is None else send(calibrator.pairs),
     )
+    fields = [getattr(calibrator, name) for name in BY_DISTANCE]
+    return numbers, [send(field) for field in fields if field is not None], send(none[3:])
