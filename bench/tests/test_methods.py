@@ -26,6 +26,8 @@ CPU = torch.device("cpu")
 BACKBONES = {"digits": (digits_net, (1, 8, 8)), "resnet20": (resnet20, (3, 32, 32))}
 FILES = sorted(path for path in Path(folder.__file__).parent.glob("*.py") if path.name != "__init__.py")
 VARIANTS = {  # further methods of a file
+    "dac_degraded",
+    *(f"softmax_augmented_{name}" for name in ("dac", "dac_degraded", "energy_scaling", "gen", "fdbd", "ash", "knn")),
     *("acet_short", "slova_none_raw", "retrofit_noise", "temperature_degraded"),
     *("softmax_fit", "slova_none_fit", "ova_fit_no_distances", "ova_fit_clean"),
     *("slova_image_ova", "slova_image_no_distances", "slova_image_ensemble"),
@@ -35,7 +37,8 @@ VARIANTS = {  # further methods of a file
     *("softmax_augmented_ensemble", "softmax_augmented_ensemble_degraded"),
 }
 MORE_OUTPUTS = {"softmax_none_class": 1, "rotpred": 4}  # beside the classes
-every = pytest.mark.parametrize("name", methods())
+DISTINCT = {(m.network, m.loss, m.family, m.recipe, m.head, m.samples, m.members): m.name for m in methods().values()}
+every = pytest.mark.parametrize("name", DISTINCT.values())  # in what these tests depend on
 
 
 def built(name, backbone="digits", classes=10):
@@ -137,6 +140,7 @@ SOFTMAX = {
     "retrofit_noise",
     "temperature_degraded",
     "softmax_fit",
+    *("dac", "dac_degraded", "energy_scaling", "gen", "fdbd", "ash"),
 }
 OVA = {
     "ova",

@@ -17,7 +17,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova.heads import Readout
-from slova_bench.calibrate import readout_of
+from slova_bench.calibrate import calibration_rows, readout_of
 from slova_bench.histograms import Histogram, Histograms
 from slova_bench.method import Detector, Fitted, Method, Outputs
 from slova_bench.pipeline import Bench, Trained
@@ -214,6 +214,9 @@ class Evaluator:
         return readout, np.exp(readout.log_probs).max(axis=-1)
 
     def _detector(self, method: Method) -> Detector | None:
+        if method.rank is not None:
+            score = method.rank(calibration_rows(method, self.bench, self.trained))
+            return lambda outputs: score(outputs.logits)
         if method.detect is None:
             return None
         training = self.bench.training

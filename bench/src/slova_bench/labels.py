@@ -110,6 +110,19 @@ METHODS = {
     "knn": Look("Nearest neighbours", _BLACK, "3", _BOTH),
     "mahalanobis": Look("Mahalanobis", _BLACK, "4"),
     "vim": Look("ViM", _BLACK, "+", _DOT),
+    "dac": Look("DAC", _GREEN, "P", _DASH),
+    "dac_degraded": Look("DAC on clean and degraded images", _GREEN, "d", _DOT),
+    "energy_scaling": Look("Energy-based scaling", _GREEN, "X", _DOT),
+    "gen": Look("GEN", _BLACK, "x", _DASH),
+    "fdbd": Look("fDBD", _BLACK, "|", _BOTH),
+    "ash": Look("ASH-S", _BLACK, "_", _DOT),
+    "softmax_augmented_dac": Look("Softmax, augmented, DAC", _GREEN, "s", _DASH),
+    "softmax_augmented_dac_degraded": Look("Softmax, augmented, DAC on clean and degraded images", _GREEN, "D", _DOT),
+    "softmax_augmented_energy_scaling": Look("Softmax, augmented, energy-based scaling", _GREEN, "^", _BOTH),
+    "softmax_augmented_gen": Look("Softmax, augmented, GEN", _OLIVE, "x", _DASH),
+    "softmax_augmented_fdbd": Look("Softmax, augmented, fDBD", _OLIVE, "|", _BOTH),
+    "softmax_augmented_ash": Look("Softmax, augmented, ASH-S", _OLIVE, "_", _DOT),
+    "softmax_augmented_knn": Look("Softmax, augmented, nearest neighbours", _OLIVE, "3", _BOTH),
 }
 BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
@@ -126,7 +139,9 @@ METRICS = {
     "auroc": Metric("AUROC", larger=True),
     "aupr": Metric("AUPR", larger=True),
     "fpr95": Metric("FPR95"),
+    "fpr95_ood": Metric("FPR95 of OpenOOD"),
     "coverage": Metric("Coverage", larger=True),
+    "confidence": Metric("Mean confidence"),
     "confident": Metric("Share above 0.5"),
     "confidence_std": Metric("Deviation of confidence"),
 }
@@ -147,13 +162,10 @@ PAPER_SHIFTS = (
     "gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "defocus_blur", "glass_blur", "zoom_blur",
     "gaussian_blur", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "saturate", "spatter",
 )  # fmt: skip
-SCORES = (
-    "energy",
-    "max_logit",
-    "knn",
-    "mahalanobis",
-    "vim",
-)  # they only rank images; the probabilities are softmax's
+SCORES = (  # they only rank images; the probabilities are softmax's
+    *("energy", "max_logit", "knn", "mahalanobis", "vim", "gen", "fdbd", "ash"),
+    *("softmax_augmented_gen", "softmax_augmented_fdbd", "softmax_augmented_ash", "softmax_augmented_knn"),
+)
 
 
 def paper_shifts(shifts: Iterable[str]) -> tuple[str, ...]:

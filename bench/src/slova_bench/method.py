@@ -20,7 +20,7 @@ from slova_bench.data import Split
 from slova_bench.stable import stable
 from slova_bench.train import Loss, Recipe
 
-__all__ = ["Backbone", "CalibrationRows", "Fitted", "Method", "Outputs", "Splits", "plain", "softmax_loss"]
+__all__ = ["Backbone", "CalibrationRows", "Fitted", "Method", "Outputs", "Score", "Splits", "plain", "softmax_loss"]
 
 Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
@@ -47,6 +47,7 @@ class CalibrationRows(NamedTuple):
 
 
 Fitted = Callable[[Array], Readout]  # outputs (S, N, C) of a set to its calibrated readout
+Score = Callable[[Array], Array]  # outputs (S, N, C) of a set to a score (N,), larger for in-distribution images
 
 
 class Splits(Protocol):
@@ -95,3 +96,4 @@ class Method:
     # what ranks OOD images: "confidence", "none" for P(none), or a function of outputs (S, N, C), as a detector
     score: str | Callable[[Array], Array] = "confidence"
     detect: Callable[[Outputs, Array], Detector] | None = None  # an OOD score fitted to training outputs and labels
+    rank: Callable[[CalibrationRows], Score] | None = None  # an OOD score of outputs, fitted to calibration rows

@@ -142,7 +142,8 @@ class Bench:
         weights = {name: value for name, value in self.weights(method, 0).items() if name != "seed"}
         later = ["members", "samples", "adapt", "head", "calibrate", "noise", "detect"]
         usual = Method(name="")  # what is as usual is left out, so that older descriptions stay valid
-        later += [name for name in ("calibrate_on", "fit", "score") if getattr(method, name) != getattr(usual, name)]
+        newer = ("calibrate_on", "fit", "score", "rank")
+        later += [name for name in newer if getattr(method, name) != getattr(usual, name)]
         return {"versions": VERSIONS, **weights, **{name: describe(getattr(method, name)) for name in later}}
 
     def _network(self, method: Method, seed: int) -> nn.Sequential:

@@ -2,7 +2,9 @@
 
 Clean and shifted sets are scored by the classes given "not none", for every method. OOD sets are ranked by P(none)
 where a method has it, else by the confidence. A mixture of four clean images to one OOD image is scored by all K + 1
-outcomes.
+outcomes. FPR95 is in two conventions: the share of OOD images accepted where 95 % of the clean ones are (`fpr95`), and
+that of clean images rejected where 95 % of the OOD images are (`fpr95_ood`, OpenOOD's since version 1.5). The mean
+confidence is that of the classes given "not none" (`mmc`), and of the classes among all K + 1 outcomes (`confidence`).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova.heads import NONE, Readout
-from slova.metrics import brier, ece
+from slova.metrics import brier, ece, fpr95, mmc
 from slova_bench.experiment import Evaluation, Experiment
 from slova_bench.experiments import ood, shift
 from slova_bench.method import Method
@@ -29,17 +31,23 @@ def sets(bench: Bench) -> list[TestSet]:
 def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
     if test.shift or (evaluation.labels != NONE).any():
         return shift.measure(test, evaluation)
-    return ood.measure(test, evaluation) | _mixed(evaluation)
+    swapped = fpr95(-evaluation.score, -evaluation.clean_score)
+    return ood.measure(test, evaluation) | {"fpr95_ood": swapped} | _mixed(evaluation)
 
 
 def _mixed(evaluation: Evaluation) -> dict[str, float]:
-    """ECE and Brier score of the K + 1 outcomes; a method without P(none) gives it no probability."""
-    inside, outside = evaluation.clean_readout, evaluation.readout
-    count = min(len(outside.log_none), len(inside.log_none) // CLEAN_PER_OOD)
+    """Mean confidence, and ECE and Brier score of the K + 1 outcomes; a method without P(none) gives it no
+    probability."""
+    inside, outside = (_outcomes(one, evaluation) for one in (evaluation.clean_readout, evaluation.readout))
+    count = min(len(outside), len(inside) // CLEAN_PER_OOD)
     own = slice(0, CLEAN_PER_OOD * count)
-    probs = np.concatenate([_outcomes(inside, evaluation)[own], _outcomes(outside, evaluation)[:count]])
+    probs = np.concatenate([inside[own], outside[:count]])
     labels = np.concatenate([evaluation.clean_labels[own], np.full(count, probs.shape[1] - 1)])
-    return {"mixed_ece": ece(probs, labels), "mixed_brier": brier(probs, labels)}
+    return {
+        "confidence": mmc(outside[:, :-1]),
+        "mixed_ece": ece(probs, labels),
+        "mixed_brier": brier(probs, labels),
+    }
 
 
 def _outcomes(readout: Readout, evaluation: Evaluation) -> Array:
@@ -50,8 +58,11 @@ def _outcomes(readout: Readout, evaluation: Evaluation) -> Array:
 
 
 def metrics(method: Method, test: TestSet, bench: Bench) -> tuple[str, ...]:
-    inside = test.test == bench.dataset.test
-    return shift.METRICS if inside else (*ood.OUTSIDE, *MIXED)
+    """A method that only ranks images has rows of OOD sets only. Two metrics are not required, as older rows
+    lack them: `fpr95_ood` and `confidence`."""
+    if test.test == bench.dataset.test:
+        return () if method.rank else shift.METRICS
+    return (*ood.OUTSIDE, *MIXED)
 
 
 EXPERIMENT = Experiment(
@@ -64,6 +75,9 @@ EXPERIMENT = Experiment(
         "slova_image", "slova_image_no_distances", "slova_image_neighbours", "slova_image_flip", "slova_image_turns",
         "slova_image_pixmix",
         "softmax_augmented_ensemble", "softmax_augmented_ensemble_degraded", "slova_image_ensemble",
+        "dac", "dac_degraded", "energy_scaling", "gen", "fdbd", "ash",
+        "softmax_augmented_dac", "softmax_augmented_dac_degraded", "softmax_augmented_energy_scaling",
+        "softmax_augmented_gen", "softmax_augmented_fdbd", "softmax_augmented_ash", "softmax_augmented_knn",
     ),
     sets=sets,
     measure=measure,

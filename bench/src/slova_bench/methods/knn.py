@@ -1,16 +1,18 @@
 """Deep nearest neighbours (Sun et al. 2022): minus the distance to the 50th nearest training image, features of unit
-length."""
+length. For the network of softmax with the augmentation, from stored outputs."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from slova._backend import Array
-from slova_bench.method import Detector, Outputs
-from slova_bench.methods import softmax
+from slova_bench.method import CalibrationRows, Detector, Outputs, Score
+from slova_bench.methods import fdbd, softmax
+from slova_bench.scores import columns
 from slova_bench.stable import stable
 
 NEIGHBOUR, ROWS = 50, 2048
+FEATURES = -2  # the place of the classifier's features among the distances; the logits are last
 
 
 def unit(features: Array) -> Array:
@@ -30,4 +32,13 @@ def detect(training: Outputs, labels: Array) -> Detector:
     return similarity
 
 
+@stable("knn_score")
+def rank(rows: CalibrationRows) -> Score:
+    def score(outputs: Array) -> Array:
+        return -columns(outputs, rows.classes)[2][:, FEATURES]
+
+    return score
+
+
 METHOD = replace(softmax.METHOD, name="knn", detect=detect)
+AUGMENTED = replace(fdbd.AUGMENTED, name="softmax_augmented_knn", rank=rank)
