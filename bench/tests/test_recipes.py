@@ -7,12 +7,14 @@ import pytest
 from slova_bench.calibrate import WEIGHTS, calibration, calibration_rows, posterior, readout_of
 from slova_bench.dataset_recipes import DATASET_RECIPES, dataset_recipe
 from slova_bench.experiment import Evaluator, Variant
+from slova_bench.experiments import shift as shift_metrics
 from slova_bench.experiments.recipes import EXPERIMENT
+from slova_bench.labels import SCORES
 from slova_bench.lazy import Networks
 from slova_bench.methods import find
 from slova_bench.pipeline import Bench
 from slova_bench.presets import preset
-from slova_bench.results import Results
+from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import Store
 from slova_bench.tables import recipes
@@ -24,6 +26,7 @@ from slova.heads import NONE, SOFTMAX
 OVA_FIT, NONE_CLASS, TEMPERATURE, DEGRADED = find(
     ["ova_fit", "softmax_none_class", "temperature", "temperature_degraded"]
 )
+DIGITS = Bench(DATASET_RECIPES["digits"])
 TESTS = [TestSet("digits-test"), TestSet("digits-test", "contrast", 5), TestSet("uniform")]
 
 
@@ -83,9 +86,11 @@ def test_mixtures_are_scored_by_all_outcomes_and_a_method_without_none_gives_it_
         evaluator = Evaluator(bench, bench.trained(method, 0), [Variant(method)])
         rows, _ = evaluator.measure(EXPERIMENT, TESTS[2], [Variant(method)])
         found[method.name] = {row.metric: row.value for row in rows}
-    assert set(found["ova_fit"]) == set(EXPERIMENT.metrics(OVA_FIT, TESTS[2], bench))
+    assert set(found["ova_fit"]) == {*EXPERIMENT.metrics(OVA_FIT, TESTS[2], bench), "fpr95_ood", "confidence"}
     assert found["ova_fit"]["mixed_brier"] < found["temperature"]["mixed_brier"]
     assert found["ova_fit"]["auroc"] > found["temperature"]["auroc"]
+    assert found["ova_fit"]["confidence"] < found["ova_fit"]["mmc"]
+    assert found["temperature"]["confidence"] == pytest.approx(found["temperature"]["mmc"])
 
 
 def test_stored_logits_need_no_network(bench, monkeypatch):
@@ -115,28 +120,79 @@ def test_the_preset_resnet18_is_one_network_and_recipe_for_all_methods():
     assert sum(p.numel() for p in chosen[1].network(None, 10).parameters()) == 11_173_962
 
 
-def test_the_table_has_a_row_per_method_and_preset_and_says_what_was_in_view(tmp_path):
-    columns = (
-        "experiment,method,preset,train,test,shift,level,seed,n,parameter,parameter_value,accuracy,auroc,brier,ece,nll"
-    )
-    rows = [
-        f"recipes,{method},{name},cifar10-train,{test},{shift},{level},0,100,,0,0.9,{auroc},0.1,0.02,0.3"
-        for method, name in (("slova_image", ""), ("slova_image", "resnet18"))
-        for test, shift, level, auroc in (
-            ("cifar10-test", "", 0, ""),
-            ("cifar10-test", "contrast", 1, ""),
-            ("cifar10-test", "snow", 1, ""),
-            ("svhn-test", "", 0, 0.98),
-            ("cifar100-test", "", 0, 0.9),
-        )
-    ]
-    (tmp_path / "recipes-cifar10.csv").write_text("\n".join([columns, *rows]) + "\n")
-    assert len(Results(tmp_path, "recipes-cifar10").read()) == 10 * 5 - 6
-    first, second = recipes.make(ResultsFolder.read(tmp_path), "cifar10")
-    assert [row[0].text for row in first.rows] == ["Image recipe", "Image recipe, resnet18"]
-    named = {column.title: entry.text for column, entry in zip(first.columns, first.rows[0], strict=True)}
-    assert named["near OOD, AUROC ↑"] == "0.900"
-    assert named["far OOD, AUROC ↑"] == "0.980"
-    assert "held-out shifts, ECE ↓" in named
-    assert "Held out: motion blur" in first.notes[0]
-    assert second.aside
+SETS = (
+    ("cifar10-test", "", 0), ("cifar10-test", "contrast", 1), ("cifar10-test", "snow", 1),
+    ("svhn-test", "", 0), ("cifar100-test", "", 0), ("uniform", "", 0),
+)  # fmt: skip
+
+
+def rows_of(method, preset="", seed=0, sets=SETS, train="cifar10", **values):
+    """Rows of a method: 0.5 unless a value is given by metric, or by set and metric."""
+    for test, shift, level in sets:
+        inside = test == f"{train}-test"
+        metrics = shift_metrics.METRICS if inside else (*EXPERIMENT.metrics(OVA_FIT, TESTS[2], DIGITS), "fpr95_ood")
+        cell = Cell("recipes", method, preset, f"{train}-train", test, shift, float(level), seed, 100)
+        for metric in () if inside and method in SCORES else metrics:
+            yield Row.of(cell, metric, values.get(f"{test.partition('-')[0]}_{metric}", values.get(metric, 0.5)))
+
+
+def tables_of(folder, rows, on="cifar10"):
+    Results(folder, f"recipes-{on}").append(rows)
+    return {table.name: table for table in recipes.make(ResultsFolder.read(folder), on)}
+
+
+def shown(table, row=0):
+    return {column.title: entry.text for column, entry in zip(table.columns, table.rows[row], strict=True)}
+
+
+def test_every_preset_has_its_tables_and_methods_are_in_groups(tmp_path):
+    names = ("temperature", "softmax_augmented_gen", "slova_image_flip", "softmax_augmented", "slova_image", "mine")
+    rows = [row for name in names for row in rows_of(name, cifar100_auroc=0.9, svhn_auroc=0.98)]
+    tables = tables_of(tmp_path, [*rows, *rows_of("slova_image", "resnet18")])
+    main = tables["recipes-cifar10"]
+    groups = ["image recipe", "same augmentation", "published", "published", "no augmentation", "several views"]
+    assert [row[1].text for row in main.rows] == groups
+    assert tables["recipes-cifar10-resnet18"].title == "CIFAR-10, ResNet-18: recipes on equal terms"
+    assert [row[0].text for row in tables["recipes-cifar10-resnet18"].rows] == ["Image recipe"]
+    found = shown(main)
+    assert (found["near OOD, AUROC ↑"], found["far OOD, AUROC ↑"]) == ("0.900", "0.980")
+    assert {"shifted, ECE ↓", "held-out shifts, ECE ↓", "real OOD, MMC ↓"} <= set(found)
+    assert "Held out: motion blur" in main.notes[0]
+    score = shown(main, 2)
+    assert score["Method"] == "Softmax, augmented, GEN"
+    assert (score["Seeds"], score["shifted, ECE ↓"], score["real OOD, MMC ↓"]) == ("1", "–", "–")
+    assert all(table.aside for name, table in tables.items() if "recipes-c" not in name)
+    assert "SVHN, FPR95 of OpenOOD ↓" in shown(tables["recipes-sets-cifar10"])
+    assert "near OOD, FPR95 ↓" in shown(tables["recipes-detection-cifar10"])
+
+
+def test_a_seed_without_every_set_is_left_out_of_means_and_named(tmp_path):
+    whole = [*rows_of("slova_image", ece=0.02), *rows_of("softmax_augmented")]
+    part = rows_of("slova_image", seed=1, sets=SETS[:2], ece=0.2)
+    main = tables_of(tmp_path, [*whole, *part])["recipes-cifar10"]
+    assert shown(main)["held-out shifts, ECE ↓"] == "0.020"
+    assert "Image recipe at seed 1 (2 of 3 sets)" in main.notes[-1]
+
+
+def test_another_training_set_has_tables_of_the_rows_there_are(tmp_path):
+    sets = (("cifar100-test", "", 0), ("cifar10-test", "", 0))
+    tables = tables_of(tmp_path, list(rows_of("slova_image", "resnet18", sets=sets, train="cifar100")), "cifar100")
+    found = shown(tables["recipes-cifar100-resnet18"])
+    assert found["near OOD, AUROC ↑"] == "0.500"
+    assert "shifted, ECE ↓" not in found
+    assert "chosen on CIFAR-10" in tables["recipes-cifar100-resnet18"].notes[0]
+
+
+def test_contests_are_differences_and_cells_at_common_seeds(tmp_path):
+    rows = [*rows_of("slova_image", ece=0.02, auroc=0.9), *rows_of("slova_image", seed=1, ece=0.4, accuracy=0.9)]
+    rows += [*rows_of("softmax_augmented", ece=0.04, nll=0.4), *rows_of("softmax_augmented_gen")]
+    rows += [*rows_of("slova_image_ensemble", ece=0.01), *rows_of("softmax_augmented_ensemble", seed=1)]
+    contests = tables_of(tmp_path, rows)["recipes-contests-cifar10"]
+    pairs = [(row[0].text, row[1].text, row[2].text) for row in contests.rows]
+    softmax, ensemble = "Softmax, augmented, temperature", "Softmax, augmented, ensemble, temperature"
+    assert pairs == [("Image recipe", softmax, "1"), ("Image recipe", ensemble, "1")]
+    found = shown(contests)
+    assert (found["shifted, ECE ↓"], found["near OOD, AUROC ↑"]) == ("−0.020", "+0.400")
+    assert (found["ECE, cells"], found["ECE, excess"]) == ("3 of 3", "−50.0 %")
+    assert (found["NLL, cells"], found["NLL, excess"]) == ("0 of 3", "+25.0 %")
+    assert (found["clean, Accuracy ↑"], shown(contests, 1)["clean, Accuracy ↑"]) == ("0.00 %", "+40.00 %")

@@ -1,0 +1,94 @@
+"""The image recipe against each rival, at common seeds: differences, and the quartiles over shifts that it wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from slova_bench import labels
+from slova_bench.labels import SCORES
+from slova_bench.results import Row
+from slova_bench.tables.assembly import in_order, label
+from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles
+from slova_bench.tables.recipe_groups import ENSEMBLES, GROUPS, VIEWS, group_of
+from slova_bench.tables.recipe_means import REAL, Values, means, ood_groups, paper_shifts, real
+from slova_bench.tables.seeds import Name, estimate
+from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
+
+__all__ = ["make"]
+
+RECIPE_NAME = "slova_image"
+CONTESTS = {  # ours, and the groups of its rivals
+    RECIPE_NAME: tuple(group for group in GROUPS if group != VIEWS),
+    f"{RECIPE_NAME}_ensemble": (ENSEMBLES,),
+    f"{RECIPE_NAME}_flip": (VIEWS,),
+}
+NOTES = (
+    "Differences are the image recipe minus the rival, at common seeds; those of accuracy are in points. Cells are the "
+    "quartiles over the clean set and the shifts that the image recipe has lower, by means over these seeds; the "
+    "excess is its largest relative loss in a cell, negative where it is lower in all.",
+)
+
+
+def make(rows: Sequence[Row], on: str, name: str, title: str) -> Table:
+    """One row per pair with common seeds; columns without values in any row are left out."""
+    rows = [row for row in rows if row.method not in SCORES]
+    differences = {key: values for key, values in _differences(rows, on).items() if values}
+    cells = {metric: quartiles(rows, metric, paper_shifts(rows)) for metric in METRICS}
+    columns = [Column("Method"), Column("Against"), Column("Seeds")]
+    columns += [Column(f"{labels.metric(metric).name} {labels.better(metric)}", where) for where, metric in differences]
+    for metric in METRICS:
+        columns += [Column("cells", labels.metric(metric).name), Column("excess", labels.metric(metric).name)]
+    pairs = [(pair, len(_common(cells["ece"][50], *pair))) for pair in _pairs(rows)]
+    lines = [
+        (
+            *(text(label(one)) for one in pair),
+            text(seeds),
+            *(_difference(metric, values, *pair) for (_, metric), values in differences.items()),
+            *(entry for found in cells.values() for entry in _cells(found, *pair)),
+        )
+        for pair, seeds in pairs
+        if seeds
+    ]
+    return Table(name, title, tuple(columns), tuple(lines), NOTES)
+
+
+def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Name, Name]]:
+    names = in_order({(row.method, row.variant) for row in rows})
+    rivals = [name for name in names if not name[0].startswith(RECIPE_NAME)]
+    for ours, groups in CONTESTS.items():
+        those = [name for name in rivals if (ours, "") in names and group_of(name[0]) in groups]
+        yield from (((ours, ""), name) for name in sorted(those, key=lambda name: groups.index(group_of(name[0]))))
+
+
+def _differences(rows: Sequence[Row], on: str) -> dict[tuple[str, str], Values]:
+    shifts = paper_shifts(rows)
+    found = {("clean", metric): means(rows, metric, lambda row: not row.shift) for metric in ("accuracy", "ece")}
+    found["shifted", "ece"] = means(rows, "ece", lambda row: row.shift in shifts)
+    found |= {(where, "auroc"): means(rows, "auroc", chosen) for where, chosen in ood_groups(on).items()}
+    return found | {(REAL, "confidence"): means(rows, "confidence", real(on))}
+
+
+def _common(values: Values, ours: Name, theirs: Name) -> list[int]:
+    return sorted(values.get(ours, {}).keys() & values.get(theirs, {}).keys())
+
+
+def _difference(metric: str, values: Values, ours: Name, theirs: Name) -> Entry:
+    gaps = {seed: values[ours][seed] - values[theirs][seed] for seed in _common(values, ours, theirs)}
+    if not gaps:
+        return Entry(NOTHING)
+    found = estimate(gaps)
+    entry = number(found.mean, error=found.error, percent=metric == "accuracy")
+    return Entry(f"+{entry.text}" if found.mean > 0 else entry.text.replace("-", "−"), entry.value, entry.error)
+
+
+def _cells(found: dict[int, Values], ours: Name, theirs: Name) -> tuple[Entry, Entry]:
+    """How many quartiles are lower, and the largest relative excess."""
+    seeds = _common(found[QUARTILES[0]], ours, theirs)
+    pairs = [
+        [float(np.mean([found[share][name][seed] for seed in seeds])) for name in (ours, theirs)] for share in QUARTILES
+    ]
+    excess = max(one / max(other, 1e-12) - 1 for one, other in pairs)
+    won = sum(one < other for one, other in pairs)
+    return text(f"{won} of {len(pairs)}"), Entry(f"{100 * excess:+.1f} %".replace("-", "−"), excess)

@@ -1,0 +1,46 @@
+"""Groups of the methods in the tables of recipes, in their order, by the names of the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from slova_bench.tables.assembly import Part, methods_table
+from slova_bench.tables.table import Column, Table, text
+
+__all__ = ["ENSEMBLES", "GROUPS", "VIEWS", "group_of", "grouped_table"]
+
+RECIPE, AUGMENTED, OUTLIERS, PUBLISHED = "image recipe", "same augmentation", "same outliers", "published"
+PLAIN, ENSEMBLES, VIEWS = "no augmentation", "ensemble", "several views"
+GROUPS = (RECIPE, AUGMENTED, OUTLIERS, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
+SAME = "softmax_augmented"
+CALIBRATED = ("", "degraded", "fit")  # of softmax with the augmentation; what else is made of it is published
+
+
+def group_of(method: str) -> str:
+    """The group of a method; unknown ones are published methods.
+
+    >>> group_of("softmax_augmented_degraded"), group_of("softmax_augmented_dac"), group_of("slova_image_flip")
+    ('same augmentation', 'published', 'several views')
+    """
+    if "ensemble" in method:
+        return ENSEMBLES
+    if method.endswith(("_flip", "_turns", "_mirror")):
+        return VIEWS
+    if method.startswith("slova_image"):
+        return RECIPE
+    if method.startswith(("softmax_none_class", "softmax_exposed")):
+        return OUTLIERS
+    if method.startswith(SAME):
+        return AUGMENTED if method.removeprefix(SAME).lstrip("_") in CALIBRATED else PUBLISHED
+    return PLAIN if method.startswith(("temperature", "softmax", "ova", "slova", "retrofit")) else PUBLISHED
+
+
+def grouped_table(
+    name: str, title: str, parts: Sequence[Part], *, notes: Iterable[str] = (), aside: bool = False
+) -> Table:
+    """A table with one row per method, group by group, and a column with the group."""
+    names = {name for part in parts for name in part.entries}
+    groups = Part(Column("Group"), {name: text(group_of(name[0])) for name in names})
+    table = methods_table(name, title, [groups, *parts], notes=notes, aside=aside)
+    return replace(table, rows=tuple(sorted(table.rows, key=lambda row: GROUPS.index(row[1].text))))
