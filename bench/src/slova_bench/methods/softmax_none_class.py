@@ -1,6 +1,6 @@
 """Softmax with NONE as a class of its own (Zhang and LeCun 2017), trained with the degraded images and the outliers of
-the image recipe, and a temperature on clean and degraded validation images and outliers. Ranked by the probability of
-that class."""
+the image recipe, with temperatures fitted on clean and degraded validation images and outliers. Ranked by the
+probability of that class."""
 
 from dataclasses import replace
 
@@ -30,14 +30,18 @@ def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tenso
     return functional.cross_entropy(logits, where(labels < 0, logits.shape[1] - 1, labels))
 
 
-@stable("none_class_temperature")
+@stable("none_class_temperatures")
 def fit(rows: CalibrationRows) -> Fitted:
-    labels = np.where(rows.labels < 0, rows.classes, rows.labels)
-    calibrator = TemperatureScaling.fit(mean_readout(SOFTMAX, rows.outputs).log_probs, labels, weight=rows.weight)
+    """A temperature for the K classes among themselves, and one for all K + 1."""
+    log_probs, known = mean_readout(SOFTMAX, rows.outputs).log_probs, rows.labels >= 0
+    labels = np.where(known, rows.labels, rows.classes)
+    whole = TemperatureScaling.fit(log_probs, labels, weight=rows.none_weight)
+    inside = SOFTMAX(log_probs[known, :-1]).log_probs
+    classes = TemperatureScaling.fit(inside, labels[known], weight=rows.weight[known])
 
     def readout(outputs: Array) -> Readout:
-        log_probs = calibrator(mean_readout(SOFTMAX, outputs).log_probs)
-        return Readout(SOFTMAX(log_probs[:, :-1]).log_probs, log_probs[:, -1])
+        log_probs = mean_readout(SOFTMAX, outputs).log_probs
+        return Readout(classes(SOFTMAX(log_probs[:, :-1]).log_probs), whole(log_probs)[:, -1])
 
     return readout
 
