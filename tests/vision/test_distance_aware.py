@@ -89,6 +89,22 @@ def test_what_only_pools_a_layer_is_no_layer(pool):
         last_layer_per_resolution(nn.Sequential(pool), torch.rand(2, 1, 4, 4))
 
 
+class Inverted(nn.Sequential):
+    """A block that widens the channels before its stride, and pads by a module, as in EfficientNet."""
+
+    def __init__(self, stride):
+        before = [nn.Conv2d(3, 9, 1), nn.ZeroPad2d(1), nn.Conv2d(9, 9, 3, stride, groups=9)]
+        super().__init__(*before, nn.Conv2d(9, 3, 1))
+
+
+@pytest.mark.parametrize("trunk", [False, True])
+def test_a_resolution_ends_before_the_block_that_changes_it(trunk):
+    blocks = [nn.Upsample(scale_factor=2), Inverted(1), Inverted(2), Inverted(1), Inverted(2)]
+    network = nn.Sequential(nn.Sequential(*blocks)) if trunk else nn.Sequential(*blocks)
+    wanted = ("0.1", "0.3", "0") if trunk else ("1", "3", "4")
+    assert last_layer_per_resolution(network, torch.rand(2, 3, 8, 8)) == wanted
+
+
 class Shared(nn.Module):
     """One activation for layers of two last_layer_per_resolution, and for the features."""
 

@@ -22,7 +22,8 @@ from slova._batches import evaluation_mode
 __all__ = ["FeatureStatistics", "find_layers", "last_layer_per_resolution", "record_activations"]
 
 RIDGE = 1e-3  # of the mean variance, for directions in which the validation images hardly vary
-POOLS = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d)
+RESAMPLING = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.AvgPool2d, nn.MaxPool2d, nn.Upsample)
+PADDING = (nn.ConstantPad2d, nn.ReflectionPad2d, nn.ReplicationPad2d, nn.CircularPad2d)
 
 
 class FeatureStatistics(NamedTuple):
@@ -80,17 +81,19 @@ def _blocks(network: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any
 def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ...]:
     """The name of the last module of each spatial resolution in a forward pass.
 
-    Outputs of a single pixel do not count, nor do modules that only pool another layer. A module that is called several
-    times has the resolution of its last call, which is what `record_activations` keeps.
+    Of the modules of a resolution, those count that are in the fewest blocks which change it: the first layers of a
+    block that halves the resolution are its expansion of the stage before, and the end of that stage stands for it.
+    Outputs of a single pixel do not count, nor do modules that only pool, enlarge or pad another layer. A module that
+    is called several times has the resolution of its last call, which is what `record_activations` keeps.
     """
     sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last calls
-    pooled: Any = None
+    same: Any = None  # the last output that is another layer at another size
 
     def note(name: str, output: Any) -> None:
-        nonlocal pooled
-        pooled = output if isinstance(modules[name], POOLS) else pooled
+        nonlocal same
+        same = output if isinstance(modules[name], RESAMPLING + PADDING) else same
         sizes.pop(name, None)
-        if isinstance(output, Tensor) and output.ndim == 4 and output is not pooled and output.shape[-2:].numel() > 1:
+        if isinstance(output, Tensor) and output.ndim == 4 and output is not same and output.shape[-2:].numel() > 1:
             sizes[name] = tuple(output.shape[-2:])
 
     modules = {name: module for name, module in network.named_modules() if name}
@@ -98,7 +101,18 @@ def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) ->
         network(*inputs, **named)
     if not sizes:
         raise ValueError("no layer of this network has outputs (N, C, H, W): name the layers to use")
-    return tuple({size: name for name, size in sizes.items()}.values())
+    last: dict[tuple[int, ...], str] = {}
+    for name, size in sizes.items():
+        if size not in last or _changes(name, sizes) <= _changes(last[size], sizes):
+            last[size] = name
+    return tuple(last.values())
+
+
+def _changes(name: str, sizes: Mapping[str, tuple[int, ...]]) -> int:
+    """The number of modules around this one whose outputs have another resolution."""
+    parts = name.split(".")
+    around = (".".join(parts[:depth]) for depth in range(1, len(parts)))
+    return sum(sizes.get(outer, sizes[name]) != sizes[name] for outer in around)
 
 
 @contextmanager
