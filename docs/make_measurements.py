@@ -9,6 +9,9 @@ import pandas as pd
 PAGE = Path(__file__).parent / "measurements" / "defaults.md"
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
 METRICS = {"ece": "ECE", "nll": "NLL", "brier": "Brier", "accuracy": "accuracy"}
+SETS = {"svhn": "SVHN", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+SETS |= {"noise224": "uniform noise, 224 pixels", "noise32": "uniform noise, 32 pixels"}
+RANKED = {"posterior": "P(none)", "temperature": "temperature", "energy": "energy"}
 NETWORKS = {"softmax": "softmax", "ova": "one-vs-all", "slova_none": "one-vs-all, NONE in training"}
 
 TEXT = """# Measurements of the defaults
@@ -33,6 +36,16 @@ ResNet-20 networks of `bench/models`, 5,000 validation images, 10,000 test image
 
 {cifar10}
 
+## A pretrained network
+
+EfficientNet-Lite0 with its ImageNet weights as it is: 500 of 1,000 ImageNet images calibrate 1,000 classes, the other 500 test; means over ten splits (`python benchmarks/pretrained.py`). `posterior` is `Classifier.fit` without options. Degraded images are of kinds that are not in the fit. "Temperature, degraded images too" is fitted to the same degraded images as the default.
+
+{pretrained}
+
+Images of no class: SVHN and CIFAR are enlarged to 224 pixels, as is the noise of 32 pixels; CIFAR shows some of the 1,000 classes. The default ranks by P(none), whose prior is .05, the temperature by its confidence, "energy" by the log-sum-exp of the logits. "Detected" is the share beyond the value at which 5 % of the ImageNet test images are refused. The last columns are the mean of P(none), and the share of images with P(none) above a half.
+
+{unknown}
+{fine_tuned}
 ## Guarantees
 
 Twenty random splits of each of five tables (letter, phoneme, segment, trec, vehicle): 100 splits per model, calibrated on at most 1,000 rows (`python benchmarks/guarantees.py`). "Exact" uses at most 1,000 rows that fitted nothing, "approximate" the cross-fitted scores of the calibration rows. A risk or coverage threshold may be broken in 5 of 100 splits (delta = .05). "Broken" is judged on the rows that fitted nothing (380 to 7,000): for approximate thresholds this has a sampling error of its own. Where no threshold guarantees the risk, no row is answered.
@@ -42,6 +55,18 @@ Twenty random splits of each of five tables (letter, phoneme, segment, trec, veh
 Prediction sets promise a coverage of .9 on average over draws, over all rows (marginal) or given each class (class-conditional). The last column is the class with the lowest mean coverage, of all tables; such a minimum lies below .9 by chance, and classes with fewer than 9 calibration rows have no guarantee of their own.
 
 {sets}
+"""  # noqa: E501
+
+FINE_TUNED = """
+## Fine-tuned
+
+The same network, fine-tuned on CIFAR-10 enlarged to 128 pixels, with the image recipe and with softmax and the same degraded images; number of seeds: {seeds} (`python benchmarks/fine_tune.py`). 5,000 validation images calibrate. Shifts are made of the images of 32 pixels, severities 1, 3 and 5, 5,000 images each. The weights it starts from have seen ImageNet, so that Tiny-ImageNet is not new to it.
+
+{classes}
+
+The AUROC is that of P(none), and of the confidence where the calibration is a temperature. "Detected" is the share beyond the value at which 5 % of the clean test images are refused.
+
+{others}
 """  # noqa: E501
 
 
@@ -57,6 +82,9 @@ def page() -> str:
         fits=len(fits),
         softmax=paired(softmax),
         cifar10=by_calibration(cifar10(), "network"),
+        pretrained=pretrained(found := pd.read_csv(ROWS / "pretrained.csv")),
+        unknown=unknown(found),
+        fine_tuned=fine_tuned(ROWS / "fine_tune.csv"),
         thresholds=thresholds(guarantees),
         sets=sets(guarantees),
     )
@@ -98,6 +126,44 @@ def paired(found: pd.DataFrame) -> str:
         means += [f"{ece[name].mean():.4f}" for name in ("temperature", "posterior")]
         lines.append(f"| {network} | {size} | {' | '.join(means)} |")
     return "\n".join(lines)
+
+
+def pretrained(found: pd.DataFrame) -> str:
+    lines = ["| images | calibration | ECE | NLL | Brier | accuracy |", "|---" * 6 + "|"]
+    part = found[found["accuracy"].notna()]
+    for (test, name), some in part.groupby(["test", "calibration"], sort=False):
+        lines.append(f"| {test} | {name} | {_cells(some[list(METRICS)].mean())} |")
+    return "\n".join(lines)
+
+
+def unknown(found: pd.DataFrame) -> str:
+    lines = [f"| images | {' | '.join(f'AUROC, {name}' for name in RANKED.values())} | "]
+    lines[0] += f"{' | '.join(f'detected, {name}' for name in RANKED.values())} | mean P(none) | above a half |"
+    lines.append("|---" * 9 + "|")
+    means = found.groupby(["calibration", "test"])[["auroc", "detected", "none", "refused"]].mean()
+    for test, name in ({name: name for name in ("ImageNet", "ImageNet, degraded")} | SETS).items():
+        numbers = [means[column].get((one, test)) for column in ("auroc", "detected") for one in RANKED]
+        numbers += list(means.loc[("posterior", test), ["none", "refused"]])
+        lines.append(f"| {name} | {' | '.join('' if pd.isna(one) else f'{one:.3f}' for one in numbers)} |")
+    return "\n".join(lines)
+
+
+def fine_tuned(path: Path) -> str:
+    """The section, empty as long as there are no rows."""
+    if not path.exists():
+        return ""
+    found = pd.read_csv(path)
+    kinds = {"clean": found["test"] == "clean", "motion blur, snow, JPEG": found["held_out"] == 1}
+    kinds["noise, glass blur, fog"] = (found["level"] > 0) & (found["held_out"] == 0)
+    classes = ["| network | calibration | images | ECE | NLL | Brier | accuracy |", "|---" * 7 + "|"]
+    others = ["| network | calibration | images | AUROC | detected | mean confidence |", "|---" * 6 + "|"]
+    for kind, chosen in kinds.items():
+        for names, some in found[chosen].groupby(["network", "calibration"], sort=False):
+            classes.append(f"| {' | '.join(names)} | {kind} | {_cells(some[list(METRICS)].mean())} |")
+    for (test, *names), some in found[found["auroc"].notna()].groupby(["test", "network", "calibration"], sort=False):
+        numbers = " | ".join(f"{some[name].mean():.4f}" for name in ("auroc", "detected", "confidence"))
+        others.append(f"| {' | '.join(names)} | {test.removesuffix('-test')} | {numbers} |")
+    return FINE_TUNED.format(seeds=found["seed"].nunique(), classes="\n".join(classes), others="\n".join(others))
 
 
 def thresholds(found: pd.DataFrame) -> str:
