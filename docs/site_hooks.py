@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 ROOT_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 SHIM = "https://unpkg.com/iframe-worker/shim"
 MODULES = {
-    "Front door": ["slova.classifier", "slova.scorer", "slova.sklearn", "slova.prediction", "slova.evaluation"],
+    "Classifiers": ["slova.classifier", "slova.scorer", "slova.sklearn", "slova.prediction", "slova.evaluation"],
     "Training": ["slova.losses", "slova.heads", "slova.retrofit", "slova.ensemble"],
     "Other tasks": ["slova.multilabel", "slova.extreme"],
     "Images": [
@@ -33,7 +33,14 @@ MODULES = {
     "Calibration": ["slova.calibration", "slova.calibration.module"],
     "Guarantees": ["slova.thresholds", "slova.prediction_sets"],
     "Metrics": ["slova.metrics", "slova.metrics.plotting", "slova.metrics.torchmetrics"],
-    "Deployment": ["slova.export", "slova.batch", "slova.serve", "slova.report", "slova.artifact"],
+    "Deployment": ["slova.export", "slova.batch", "slova.serve", "slova.report.arrays", "slova.artifact"],
+}
+# Names that modules share with each other and users do not call: they are not in the reference.
+INTERNAL = {
+    "slova.evaluation": ("Conformity", "ece_of", "selection_of"),
+    "slova.heads": ("top_and_none",),
+    "slova.vision.shift_aware": ("FitRows", "Outputs", "ShiftOptions", "fit_rows"),
+    "slova.artifact": ("atomic_path", "loads", "pack", "pack_parts", "unpack", "unpack_parts"),
 }
 # What the search puts first: pages that answer a question, then pages that look something up.
 BOOST = {
@@ -89,7 +96,7 @@ def made_pages() -> dict[str, str]:
     """The text of each page by its path."""
     pages = {target: of_root(ROOT / name) for name, target in ROOT_PAGES.items()}
     modules = [module for names in MODULES.values() for module in names]
-    pages |= {page_of(module): f"# {module}\n\n::: {module}\n" for module in modules}
+    pages |= {page_of(module): reference(module) for module in modules}
     return pages | {
         "examples.md": examples(),
         "reference/index.md": index(),
@@ -99,6 +106,16 @@ def made_pages() -> dict[str, str]:
 
 def page_of(module: str) -> str:
     return f"reference/{module}.md"
+
+
+def public_names(module: str) -> list[str]:
+    """The names on the page of a module."""
+    return [name for name in importlib.import_module(module).__all__ if name not in INTERNAL.get(module, ())]
+
+
+def reference(module: str) -> str:
+    options = f"    options:\n      members: {public_names(module)}\n" if module in INTERNAL else ""
+    return f"# {module}\n\n::: {module}\n{options}"
 
 
 def of_root(path: Path) -> str:

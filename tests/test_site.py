@@ -1,5 +1,8 @@
 """The site: built strictly, complete without a network, readable on a phone, and found by its search."""
 
+import doctest
+import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -12,6 +15,10 @@ pytest.importorskip("material", reason='the site is not built here: pip install 
 pytest.importorskip("mkdocstrings_handlers.python", reason='the site is not built here: pip install "slova[docs]"')
 
 ROOT = Path(__file__).parents[1]
+spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "site_hooks.py")
+site_hooks = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(site_hooks)
+SHOWN_ELSEWHERE = ("slova.serve", "slova.report.arrays")  # in the snippets of docs/serving.md and docs/report.md
 QUESTIONS = {
     "how do I get a threshold for 1 % errors": "selective",
     "my logits are softmax": "troubleshooting",
@@ -49,6 +56,26 @@ def test_every_public_module_has_a_page_of_reference(site):
     text = (site / "reference" / "slova.scorer.html").read_text(encoding="utf-8")
     assert 'id="slova.scorer.Scorer.fit"' in text
     assert "<strong>none_share</strong>: the prior probability of NONE" in text  # arguments are a list
+
+
+def test_the_page_of_a_module_shows_each_of_its_names_in_an_example():
+    modules = [name for names in site_hooks.MODULES.values() for name in names if name not in SHOWN_ELSEWHERE]
+    assert {name: missing for name in modules if (missing := without_example(name))} == {}
+    assert without_example("slova.serve") != []
+
+
+def without_example(name: str) -> list[str]:
+    """The functions and classes on the page of a module that no doctest there, or where they are defined, uses."""
+    values = {key: getattr(importlib.import_module(name), key) for key in site_hooks.public_names(name)}
+    called = {key: value for key, value in values.items() if inspect.isfunction(value) or is_shown_class(value)}
+    homes = {name, *(value.__module__ for value in called.values())}
+    found = [test for home in homes for test in doctest.DocTestFinder().find(importlib.import_module(home))]
+    text = "\n".join(example.source + example.want for test in found for example in test.examples)
+    return [key for key in called if not re.search(rf"\b{key}\b", text)] if text else [name]
+
+
+def is_shown_class(value: object) -> bool:
+    return inspect.isclass(value) and not issubclass(value, Exception)
 
 
 def test_no_page_loads_anything_from_another_host(site):

@@ -2,10 +2,12 @@
 never runs code.
 
 The header holds format, version, kind and a SHA-256 over everything else, so that a file that is truncated, altered or
-of another program is an error and never half loaded. Files are written whole or not at all::
+of another program is an error and never half loaded. Files are written whole or not at all.
 
-    save("notes.slova", "notes", {"numbers": np.arange(3)}, {"by": "me"})
-    tensors, meta = load("notes.slova", "notes")
+>>> save("notes.slova", "notes", {"numbers": np.arange(3)}, {"by": "me"})
+>>> tensors, meta = load("notes.slova", "notes")
+>>> tensors["numbers"], meta["by"]
+(array([0, 1, 2]), 'me')
 """
 
 from __future__ import annotations

@@ -1,7 +1,14 @@
 """A network, a head and calibrators as one torch module: fit on validation data, predict, save, load.
 
-    classifier = Classifier.fit(network, val_images, val_labels)
-    label, confidence, none, ambiguous = classifier.predict(images, reject=0.9)
+>>> classifier = Classifier.fit(network, val_images, val_labels)
+>>> classifier
+Classifier(3 classes, one-vs-all, posterior calibration on 1,000 rows, ECE 0.211 -> 0.01..., NONE evidence)
+>>> classifier.predict(images[:1], reject=classifier.threshold(risk=0.05))
+       label  confidence    none  ambiguous
+           0       0.999   0.001      0.000
+Prediction of 1 rows, 0 rejected, mean confidence 0.999
+>>> classifier.save("model.slova")
+>>> same = Classifier.load("model.slova", network)
 
 Inputs are a tensor, a tuple or a dict of tensors, a Dataset, or an iterable of batches such as a DataLoader; arrays,
 tables and lists may stand for tensors. Labels, integers or names or NONE, are given by themselves or in the inputs: the
@@ -36,15 +43,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Classifier"]
 
-PARTS = ("before", "calibrator", "none_calibrator")
-
 
 class Classifier(nn.Module):
     """A network with a scorer of its logits.
 
     `forward` gives the calibrated Readout and is differentiable; `predict` gives predictions on the host. `scorer` is
-    the head with its calibrators, `names` are the class names, `reject` is the confidence below which the prediction is
-    NONE.
+    the head with its calibrators, `names` are the class names; below the confidence `reject` the prediction is NONE.
     """
 
     def __init__(
@@ -62,13 +66,12 @@ class Classifier(nn.Module):
             raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
         if scorer.distances != (0 if passes is None else len(passes.layers)):
             raise ValueError(f"the scorer takes {scorer.distances} distances: give passes= with as many layers")
-        self.network = network
+        self.network, self.passes = network, passes
         self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
         self._scorer = scorer
-        self.passes = passes
         self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
-        self.parts = CalibratorModules(scorer, PARTS)
+        self.parts = CalibratorModules(scorer, ("before", "calibrator", "none_calibrator"))
         self.register_load_state_dict_post_hook(_update_scorer)  # type: ignore[no-untyped-call]
 
     @classmethod
@@ -127,7 +130,10 @@ class Classifier(nn.Module):
         if not answers:
             raise ValueError("there are no inputs to predict")
         label, confidence, none, ambiguous, top = (torch.cat(parts) for parts in zip(*answers, strict=True))
-        return Prediction(self._named(label), confidence, none, ambiguous, self._named(top))
+        shown: Any = (label, top)
+        if self.names is not None:  # NONE = -1 finds the last one
+            shown = np.array([*self.names, NONE], dtype=object)[torch.stack(shown).numpy()]
+        return Prediction(shown[0], confidence, none, ambiguous, shown[1])
 
     def predict_proba(self, inputs: Any, **options: Any) -> Tensor:
         """The calibrated probabilities (N, K + 1) on the host, NONE last; rows sum to one. Options: batch_size and
@@ -247,12 +253,6 @@ class Classifier(nn.Module):
         if found.names is not None and self.names is None:
             raise ValueError("the classifier has no names: labels must be integers, got text")
         return found
-
-    def _named(self, labels: Tensor) -> Tensor | np.ndarray:
-        if self.names is None:
-            return labels
-        table = np.array([*self.names, NONE], dtype=object)  # NONE = -1 finds the last one
-        return np.asarray(table[labels.numpy()])
 
 
 def _update_scorer(classifier: Classifier, _: Any) -> None:

@@ -1,12 +1,12 @@
-"""Ensembles: the mean of the outputs of several networks::
+"""Ensembles: the mean of the outputs of several networks.
 
-    network = Ensemble(networks)                                               # one-vs-all: the mean of the logits
-    classifier = slova.Classifier.fit(network, validation)
+>>> import slova
+>>> ensemble = Ensemble([network, network])                # one-vs-all: the mean of the logits
+>>> slova.Classifier.fit(ensemble, val_images, val_labels)
+Classifier(3 classes, one-vs-all, posterior calibration on 1,000 rows, ECE 0.211 -> 0.01..., NONE evidence)
 
-    network = Ensemble(DistanceAware.fit(member, validation) for member in networks)     # each is distance-aware
-    classifier = slova.Classifier.fit(network, validation, calibration="temperature")
-
-The mean of log-probabilities is underconfident, hence the temperature.
+Members that are distance-aware (`slova.vision.DistanceAware`) have log-probabilities, whose mean is underconfident: it
+needs `calibration="temperature"`.
 """
 
 from __future__ import annotations

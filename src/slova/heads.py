@@ -13,6 +13,19 @@ differentiable.
 
 A `Head` is one way to read logits: `SLOVA(logits)` is the readout of all classes, `SLOVA.top(logits)` only the top
 class of each row, without a result of shape (N, K). `HEADS` finds a head by its name.
+
+>>> import numpy as np
+>>> logits = np.array([[3.0, -3.0], [2.0, 2.0], [-2.0, -2.0]])     # one class fits, both fit, none fits
+>>> isinstance(SLOVA, Head), SLOVA(logits).log_none.round(3)       # a Readout: log_probs, log_none
+(True, array([-3.097, -4.254, -0.254]))
+>>> isinstance(SLOVA.top(logits), Top), np.exp(SLOVA.top(logits).log_confidence).round(3)
+(True, array([0.907, 0.105, 0.105]))
+>>> [np.exp(head(logits[:1]).log_probs).round(3).tolist() for head in (SLOVA, OVA, SOFTMAX)]
+[[[0.907, 0.002]], [[0.953, 0.047]], [[0.998, 0.002]]]
+>>> [np.exp(head(np.array([[0.8, 0.2]])).log_none).round(3) for head in (PROBABILITIES, OVA_PROBABILITIES)]
+[array([0.]), array([0.16])]
+>>> [np.exp(head(np.array([[0.3]])).log_probs).round(3) for head in (BINARY, BINARY_PROBABILITIES)]
+[array([[0.426, 0.574]]), array([[0.7, 0.3]])]
 """
 
 from __future__ import annotations
@@ -52,7 +65,11 @@ INF = float("inf")
 
 
 def find_head(head: str | Head) -> Head:
-    """The head of this name; a head is returned as it is."""
+    """The head of this name; a head is returned as it is.
+
+    >>> find_head("softmax") is SOFTMAX
+    True
+    """
     if isinstance(head, Head):
         return head
     if not isinstance(head, str) or head not in HEADS:
@@ -62,12 +79,22 @@ def find_head(head: str | Head) -> Head:
 
 def log_softmax(logits: Logits) -> LogProbs:
     """log of softmax: SLOVA given that exactly one class fits. Computed from the top class, so that a probability near
-    one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top))."""
+    one keeps its digits: log P(top) = -log1p(sum_{j != top} e^(f_j - f_top)).
+
+    >>> import numpy as np
+    >>> np.exp(log_softmax(np.log([[2.0, 6.0]])))
+    array([[0.25, 0.75]])
+    """
     return _softmax(*check_logits(logits))
 
 
 def log_ova(logits: Logits) -> LogProbs:
-    """log p_k = log sigmoid(f_k)."""
+    """log p_k = log sigmoid(f_k).
+
+    >>> import numpy as np
+    >>> np.exp(log_ova(np.array([[0.0, 2.0]]))).round(3)
+    array([[0.5  , 0.881]])
+    """
     return _ova(*check_logits(logits))
 
 
@@ -86,7 +113,12 @@ def log_slova(logits: Logits) -> LogProbs:
 
 
 def log_none(logits: Logits) -> BatchFloats:
-    """log P(none) = -sum_j softplus(f_j)."""
+    """log P(none) = -sum_j softplus(f_j).
+
+    >>> import numpy as np
+    >>> np.exp(log_none(np.array([[0.0, 0.0], [-9.0, -9.0]]))).round(3)
+    array([0.25, 1.  ])
+    """
     return _none(*check_logits(logits))
 
 
@@ -95,12 +127,21 @@ def log_several(logits: Logits) -> BatchFloats:
 
     P(several) = sum_{j != top} p_j P(exactly one of top and the classes before j); all terms are positive, so nothing
     cancels.
+
+    >>> import numpy as np
+    >>> np.exp(log_several(np.array([[0.0, 0.0], [9.0, 9.0]]))).round(3)
+    array([0.25, 1.  ])
     """
     return _several(*check_logits(logits))
 
 
 def log_multilabel(logits: Logits) -> BatchFloats:
-    """log of the probability of the likeliest *set* of labels, {k: p_k >= 1/2}  (Remark 3.1)."""
+    """log of the probability of the likeliest *set* of labels, {k: p_k >= 1/2}  (Remark 3.1).
+
+    >>> import numpy as np
+    >>> np.exp(log_multilabel(np.array([[9.0, 9.0, -9.0]]))).round(3)
+    array([1.])
+    """
     logits, ops = check_logits(logits)
     return -ops.softplus(-abs(logits)).sum(-1)
 

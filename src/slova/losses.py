@@ -2,8 +2,16 @@
 
 The losses are sums over classes, not means, as in the paper: a learning rate tuned for softmax does not carry over.
 
-    network = prepare(network)                      # once, before training
-    loss = ova_loss(network(inputs), labels)        # labels 0 ... K-1, or NONE
+>>> network = prepare(nn.Linear(4, 3))                                   # once, before training
+>>> loss = ova_loss(network(torch.rand(2, 4)), torch.tensor([2, -1]))    # labels 0 ... K-1, or NONE, which is -1
+>>> loss.backward()
+>>> logits = torch.tensor([[4.0, -4.0], [-4.0, -4.0]])                 # class 0, and neither class
+>>> ova_loss(logits, torch.tensor([0, -1]))
+tensor(0.0363)
+>>> ova_loss(logits, torch.tensor([0, -1]), cross_entropy=1.5)         # the image recipe
+tensor(0.0366)
+>>> ova_loss(logits, torch.tensor([1, -1]), reduction="none")          # the first label is wrong
+tensor([8.0363, 0.0363])
 """
 
 from __future__ import annotations
@@ -110,7 +118,11 @@ def multilabel_loss(
     weight: WeightTensor | None = None,
     reduction: Reduction = "mean",
 ) -> LossTensor:
-    """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels."""
+    """-log P(exactly these labels), for targets (..., K) of zeros and ones; targets in between are soft labels.
+
+    >>> multilabel_loss(torch.tensor([[4.0, 4.0, -4.0]]), torch.tensor([[1, 1, 0]]))
+    tensor(0.0544)
+    """
     logits = _logits(logits)
     _check_tensor(targets, "targets")
     if targets.shape != logits.shape:

@@ -4,11 +4,24 @@
 Logits are (N, K), one binary decision per label, and targets (N, K) are zeros and ones. The most probable set is
 {k: p_k >= 1/2}, a row of booleans, and P(exactly this set) = prod_k max(p_k, 1 - p_k) if labels are independent given
 the input. As they are not, this probability is calibrated on validation data. Each label can be calibrated first, by a
-scale and an offset, which also changes the sets::
+scale and an offset, which also changes the sets.
 
-    scorer = SetScorer.fit(validation_logits, validation_targets)
-    sets, confidence, probs = scorer.predict(logits)
-    scorer.save("sets.slova")
+>>> rng = np.random.default_rng(0)
+>>> targets = rng.integers(2, size=(500, 3))
+>>> logits = 4 * targets - 2 + rng.normal(0, 2, (500, 3))
+>>> scorer = SetScorer.fit(logits, targets)
+>>> sets, confidence, probs = scorer.predict(logits)                    # a SetPrediction
+>>> sets[0], confidence[0].round(3), probs[0].round(3)
+(array([ True,  True,  True]), np.float64(0.443), array([0.652, 0.775, 0.89 ]))
+>>> subset_accuracy(sets, targets), round(hamming(sets, targets), 3)
+(0.596, 0.161)
+>>> round(set_ece(confidence, sets, targets), 3), round(set_nll(logits, targets), 3)
+(0.064, 1.057)
+>>> round(scorer.threshold(risk=0.2), 3)
+0.833
+>>> scorer.save("sets.slova")
+>>> LabelCalibration([1, 1, 2], [0, 0, -1])(logits[:1]).round(1)
+array([[0.6, 1.2, 3.2]])
 """
 
 from __future__ import annotations

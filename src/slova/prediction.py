@@ -1,8 +1,23 @@
-"""The answer of a classifier: a label or NONE, and why::
+"""The answer of a classifier: a label or NONE, and why.
 
-    prediction = classifier.predict(images, reject=0.9)
-    prediction.none > prediction.ambiguous              # no class fits, rather than several
-    prediction[:10].to_pandas()
+>>> import slova
+>>> logits = np.array([[6.0, -6.0], [-4.0, -5.0], [1.0, 2.0]])
+>>> prediction = slova.Scorer(classes=2).predict(logits, reject=0.9)
+>>> prediction
+       label  confidence    none  ambiguous
+           0       0.995   0.002      0.002
+        NONE       0.018   0.975      0.007
+        NONE       0.237   0.032      0.731
+Prediction of 3 rows, 2 rejected, mean confidence 0.417
+>>> isinstance(prediction, Prediction), prediction.none > prediction.ambiguous     # no class fits, or several
+(True, array([False,  True, False]))
+>>> list(prediction[:1].to_dict())
+['label', 'confidence', 'none', 'ambiguous']
+>>> prediction.to_pandas().label
+0       0
+1    <NA>
+2    <NA>
+Name: label, dtype: Int64
 
 Confidence, none and ambiguous add up to one.
 """

@@ -1,7 +1,11 @@
 """Prediction sets: the outcomes that an input may have, K classes and NONE, with a guaranteed coverage.
 
-    sets = PredictionSets.fit(probs, labels, coverage=0.95)      probs (N, K + 1) with NONE last, labels (N,)
-    members = sets(probs)                                        booleans (N, K + 1)
+>>> probs = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.5, 0.4, 0.1]])     # (N, K + 1), NONE last
+>>> sets = PredictionSets.fit(np.repeat(probs, 20, axis=0), np.repeat([0, 1, 1], 20), coverage=0.9)
+>>> sets(probs)                                                               # booleans (N, K + 1)
+array([[ True, False, False],
+       [False,  True, False],
+       [ True,  True, False]])
 
 Split conformal prediction with the probability of the true outcome as score (LAC; Sadinle, Lei & Wasserman 2019): an
 outcome is a member if its probability is at least a threshold, a low quantile of the scores. It is used rather than APS

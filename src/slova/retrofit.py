@@ -55,7 +55,11 @@ def log_odds(logits: Logits) -> LogOdds:
 
 
 class OneVsAll(nn.Module):
-    """A network whose outputs are the `log_odds` of the logits of another network."""
+    """A network whose outputs are the `log_odds` of the logits of another network.
+
+    >>> OneVsAll(nn.Identity())(torch.tensor([[0.5, 0.25, 0.25]]).log()).sigmoid()
+    tensor([[0.5000, 0.2500, 0.2500]])
+    """
 
     slova_head = SLOVA.name  # what `Classifier.fit` reads the outputs as
 
@@ -72,6 +76,11 @@ def features_of(network: nn.Module, last: nn.Linear, source: Any, *, batch_size:
     """The inputs (N, D) of the `last` layer of a network and the labels (N,), on the host.
 
     `source` is as for `Classifier.fit`.
+
+    >>> network = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 3))
+    >>> features, labels = features_of(network, network[2], (torch.rand(30, 8), torch.arange(30) % 3))
+    >>> features.shape
+    torch.Size([30, 4])
     """
     given = as_tensors(source, network)
     seen: list[Tensor] = []
@@ -96,6 +105,10 @@ def refit(
 
     The problem is convex (K logistic regressions), so the result does not depend on the start. A `NotConvergedWarning`
     is issued if `steps` are not enough. Labels may be NONE.
+
+    >>> features, labels = torch.eye(3).repeat(20, 1), torch.arange(3).repeat(20)
+    >>> refit(nn.Linear(3, 3), features, labels)(torch.eye(3)).sigmoid().diagonal() > 0.9
+    tensor([True, True, True])
     """
     if last.bias is None:
         raise ValueError(f"{last} must have a bias, which sets the level of one-vs-all logits")

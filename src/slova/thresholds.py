@@ -1,8 +1,16 @@
 """Thresholds of the confidence with a guarantee: a bound on the share of errors among the answered inputs (risk), or on
-the share of inputs that are answered (coverage)::
+the share of inputs that are answered (coverage).
 
-    reject = classifier.threshold(held_out_images, held_out_labels, risk=0.05)
-    classifier.predict(images, reject=reject)
+>>> rng = np.random.default_rng(0)
+>>> confidence = rng.uniform(0.5, 1, 2000)
+>>> hits = rng.random(2000) < confidence                         # whether each answer is right
+>>> validation = selection_of(confidence, hits)
+>>> round(threshold_for(validation, risk=0.1), 3)                # `reject`: at most 10 % errors among the answers
+0.836
+>>> round(threshold_for(validation, coverage=0.8), 3)            # at least 80 % are answered
+0.591
+
+`classifier.threshold(images, labels, risk=0.1)` does the same.
 
 Both guarantees hold with probability 1 - delta over the draw of the labelled rows. They assume that these rows and the
 inputs to come are independent draws from one distribution, and that the rows were not used to fit what gives the

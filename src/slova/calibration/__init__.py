@@ -5,8 +5,26 @@ An unfitted calibrator cannot exist: `SomeCalibrator.fit(log_probs, labels, weig
 `slova.calibration.module.CalibratorModule(calibrator)` is the same function as a torch module. Two act on something
 else: `AffineCalibration` on logits, `DistanceCalibration` on log-odds and distances.
 
-    calibrator = TemperatureScaling.fit(val_log_probs, val_labels)
-    log_probs = calibrator(log_probs)
+>>> import numpy as np
+>>> rng = np.random.default_rng(0)
+>>> labels = rng.integers(3, size=500)
+>>> logits = 3 * np.eye(3)[labels] + rng.normal(0, 2, (500, 3))
+>>> log_probs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+>>> calibrator = TemperatureScaling.fit(log_probs, labels)
+>>> round(calibrator.temperature, 2), np.exp(calibrator(log_probs[:1])).round(2)
+(1.22, array([[0., 0., 1.]]))
+>>> BetaCalibration.fit(log_probs, labels)
+BetaCalibration(a=0.723..., b=0.999..., c=-0.333...)
+>>> len(IsotonicCalibration.fit(log_probs, labels).knots), len(HistogramBinning.fit(log_probs, labels).values)
+(52, 15)
+>>> isinstance(ExponentialCalibration.fit(log_probs, labels).report, FitReport), isinstance(calibrator, Calibrator)
+(True, True)
+>>> PosteriorCalibration.fit(logits, labels)
+PosteriorCalibration(3 classes, part='temperature', no model of NONE)
+>>> resolve("temperature")(log_probs, labels) == calibrator            # by its name
+True
+>>> cross_fit(TemperatureScaling.fit, log_probs, labels).shape         # each row by a fit without it
+(500, 3)
 """
 
 from slova.calibration.affine import AffineCalibration

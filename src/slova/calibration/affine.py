@@ -17,7 +17,11 @@ __all__ = ["AffineCalibration"]
 @dataclass(frozen=True)
 class AffineCalibration:
     """A positive scale and an offset. The order of the classes is kept, their common level is not, and the head then
-    reads that level."""
+    reads that level.
+
+    >>> AffineCalibration(2.0, 1.0)(np.array([[-3.0, 0.0, 3.0]]))
+    array([[-5.,  1.,  7.]])
+    """
 
     scale: float
     offset: float

@@ -20,7 +20,11 @@ FLOOR = -50.0  # of log p and log(1 - p), in fit and use: a probability of 0 or 
 @dataclass(frozen=True)
 class BetaCalibration:
     """Three numbers; `a` is positive, so that c(p) increases. a = b = 1, c = 0 changes nothing. Probabilities closer to
-    0 or 1 than e^-50 are treated as e^-50 and 1 - e^-50, so c(0) > 0 and c(1) < 1."""
+    0 or 1 than e^-50 are treated as e^-50 and 1 - e^-50, so c(0) > 0 and c(1) < 1.
+
+    >>> np.exp(BetaCalibration(0.5, 0.5, 0.0)(np.log([0.1, 0.5, 0.99]))).round(3)
+    array([0.25 , 0.5  , 0.909])
+    """
 
     a: float
     b: float

@@ -35,7 +35,7 @@ def complete(log_probs: LogProbs, *, none: bool = True) -> Completion:
     which rows, and log_none is -inf.
 
     >>> import numpy as np
-    >>> row = complete(np.log([[0.7, 0.1, 0.02]]))
+    >>> row = complete(np.log([[0.7, 0.1, 0.02]]))           # a Completion
     >>> np.exp(row.log_probs).round(3), np.exp(row.log_none).round(3)
     (array([[0.7  , 0.217, 0.083]]), array([0.]))
     """

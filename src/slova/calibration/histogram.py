@@ -17,7 +17,11 @@ __all__ = ["HistogramBinning"]
 @dataclass(frozen=True, eq=False)
 class HistogramBinning:
     """Interior edges between bins, closed on the left, and one probability per bin. All probabilities of a bin become
-    ties, and bins may be out of order."""
+    ties, and bins may be out of order.
+
+    >>> np.exp(HistogramBinning([0.5], [0.3, 0.8])(np.log([0.1, 0.5, 0.9]))).round(3)
+    array([0.3, 0.8, 0.8])
+    """
 
     edges: Edges
     values: BinValues

@@ -17,7 +17,11 @@ __all__ = ["IsotonicCalibration"]
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibration:
     """Linear between increasing knots (probabilities), constant outside them. Probabilities on a flat stretch become
-    ties, and 0 and 1 can occur."""
+    ties, and 0 and 1 can occur.
+
+    >>> np.exp(IsotonicCalibration([0.2, 0.8], [0.1, 0.5])(np.log([0.1, 0.5, 0.9]))).round(3)
+    array([0.1, 0.3, 0.5])
+    """
 
     knots: Terms
     values: Terms

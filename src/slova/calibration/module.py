@@ -1,8 +1,13 @@
-"""A calibrator as a torch module::
+"""A calibrator as a torch module, whose numbers are buffers that move and save with the network.
 
-    module = CalibratorModule(TemperatureScaling.fit(val_log_probs, val_labels)).to("cuda")
-
-Its numbers are buffers that move and save with the network.
+>>> from slova import Scorer, TemperatureScaling
+>>> module = CalibratorModule(TemperatureScaling(2.0))
+>>> module(torch.tensor([[0.9, 0.1]]).log()).exp()
+tensor([[0.7500, 0.2500]])
+>>> module.state_dict()
+OrderedDict([('temperature', tensor(2., dtype=torch.float64))])
+>>> list(CalibratorModules(Scorer(classes=2, calibrator=TemperatureScaling(2.0)), ["calibrator"]))
+['calibrator']
 """
 
 from __future__ import annotations

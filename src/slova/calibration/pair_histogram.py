@@ -28,7 +28,13 @@ CHUNK = 1 << 18  # pairs at a time: a few megabytes of scratch
 @dataclass(frozen=True, eq=False)
 class PairHistogram(Mergeable):
     """Merges with `+`; `pairs` gives what a fit takes. Cells are in order of falling probability, p = 1 first and p = 0
-    last."""
+    last.
+
+    >>> batches = [(np.log([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1]))] * 3
+    >>> merged = sum((PairHistogram.of(*batch) for batch in batches[1:]), PairHistogram.of(*batches[0]))
+    >>> merged.pairs.count, merged.pairs.hits
+    (array([3., 3., 3., 3.]), array([0., 3., 0., 3.]))
+    """
 
     count: PairSums = field(metadata=SUM)
     hits: PairSums = field(metadata=SUM)

@@ -25,7 +25,12 @@ Which = Literal["all", "top"]
 @dataclass(frozen=True)
 class Pairs:
     """Pairs in order of probability, equal probabilities merged: log p, how many pairs have it, and how many of those
-    are hits."""
+    are hits.
+
+    >>> pairs = Pairs.of(np.log([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 1]))
+    >>> np.exp(pairs.log_p).round(1), pairs.hits
+    (array([0.1, 0.4, 0.6, 0.9]), array([0., 1., 0., 1.]))
+    """
 
     log_p: Vector
     count: Vector

@@ -22,7 +22,14 @@ def cross_fit(
     seed: int = 0,
 ) -> LogProbRows:
     """Calibrated log-probabilities of the same rows, each by a calibrator that was not fitted on it: for a set that is
-    too small to split."""
+    too small to split.
+
+    >>> from slova.calibration import TemperatureScaling
+    >>> log_probs, labels = np.log([[0.9, 0.1], [0.4, 0.6]] * 20), np.array([0, 1, 0, 0] * 10)
+    >>> np.exp(cross_fit(TemperatureScaling.fit, log_probs, labels)[:2]).round(2)
+    array([[0.98, 0.02],
+           [0.34, 0.66]])
+    """
     log_probs, labels = check_rows(log_probs, labels)
     if not 2 <= folds <= len(labels):
         raise ValueError(f"folds must lie between 2 and the number of rows ({len(labels)}), got {folds}")

@@ -1,9 +1,15 @@
 """Export a classifier: network, head, calibrator and reject threshold as one ONNX graph or torch program.
 
-    classifier.export("model.onnx")          # slova.Classifier: the inputs of the network -> five outputs
-    scorer.export("scorer.onnx")             # slova.Scorer: logits -> five outputs
-    model.export("model.onnx", X)            # slova.sklearn.SlovaClassifier: X -> five outputs
-    slova.export.metadata("model.onnx")      # classes, names, head, threshold, confidences of the validation set
+>>> import slova
+>>> scorer = slova.Classifier.fit(network, val_images, val_labels).scorer
+>>> parity = scorer.export("scorer.pt2", reject=0.8)               # logits -> five outputs; .onnx is the same
+>>> isinstance(parity, Parity), parity.confidence < 1e-5           # the largest difference from the scorer
+(True, True)
+>>> found = metadata("scorer.pt2")                                 # Metadata: classes, names, head, threshold
+>>> found.classes, found.head, found.reject, isinstance(found.validation, Validation)
+(3, 'slova', 0.8, True)
+
+`Classifier.export("model.onnx")` writes the network as well, `SlovaClassifier.export("model.onnx", X)` the models.
 
 `.onnx` is an ONNX graph of opset 18, `.pt2` a program for `torch.export.load`. Before a file is written, its outputs
 are compared with those of the classifier (`Parity`); if they disagree, it is not written.

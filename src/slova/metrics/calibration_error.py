@@ -34,7 +34,12 @@ def ece(probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "widt
 def classwise_ece(
     probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "width", debiased: bool = False
 ) -> float:
-    """The mean over classes k of the ECE of p_k as the confidence of "it is class k"; a NONE row is a miss for each."""
+    """The mean over classes k of the ECE of p_k as the confidence of "it is class k"; a NONE row is a miss for each.
+
+    >>> import numpy as np
+    >>> round(classwise_ece(np.array([[0.7, 0.3], [0.2, 0.8]]), np.array([0, 1])), 2)
+    0.25
+    """
     counts = BinCounts.stacked(_classes(probs, labels, bins, binning))
     return counts.debiased if debiased else counts.value
 

@@ -34,7 +34,11 @@ def auroc(inside: Inside, outside: Outside) -> float:
 
 def aupr(inside: Inside, outside: Outside) -> float:
     """Average precision: at each in-distribution row the share of such rows among those at least as confident, averaged
-    over them; no interpolation."""
+    over them; no interpolation.
+
+    >>> round(aupr(np.array([0.9, 0.5]), np.array([0.6, 0.1])), 3)
+    0.833
+    """
     positive, negative = _sorted(inside, outside)
     accepted = len(positive) - np.searchsorted(positive, positive, side="left")
     false = len(negative) - np.searchsorted(negative, positive, side="left")
@@ -42,7 +46,11 @@ def aupr(inside: Inside, outside: Outside) -> float:
 
 
 def fpr95(inside: Inside, outside: Outside) -> float:
-    """The share of OOD rows accepted at the largest threshold that accepts 95 % of the in-distribution rows."""
+    """The share of OOD rows accepted at the largest threshold that accepts 95 % of the in-distribution rows.
+
+    >>> fpr95(np.array([0.9, 0.5]), np.array([0.6, 0.1]))
+    0.5
+    """
     positive, negative = _sorted(inside, outside)
     return float((negative >= positive[len(positive) - _kept(len(positive))]).mean())
 

@@ -22,12 +22,20 @@ def accuracy(probs: ProbRows, labels: Labels, *, reject: float = 0.0) -> float:
     """Share of correct predictions: the top class (the first of a tie), or NONE where its confidence is below `reject`.
 
     A NONE row is correct exactly if it is rejected, a row of a class is wrong then; confidence = `reject` is accepted.
+
+    >>> probs, labels = np.array([[0.7, 0.3], [0.6, 0.4]]), np.array([0, -1])
+    >>> accuracy(probs, labels), accuracy(probs, labels, reject=0.65)
+    (0.5, 1.0)
     """
     return Accuracy.of(probs, labels, reject=reject).value
 
 
 def nll(log_probs: LogProbRows, labels: Labels, *, log_none: LogNone | None = None) -> float:
-    """Mean of -log P(label), with log_none (N,) for the NONE rows; infinite where one label had probability zero."""
+    """Mean of -log P(label), with log_none (N,) for the NONE rows; infinite where one label had probability zero.
+
+    >>> round(nll(np.log([[0.7, 0.3], [0.2, 0.7]]), np.array([0, -1]), log_none=np.log([0.0001, 0.1])), 3)
+    1.33
+    """
     return Nll.of(log_probs, labels, log_none=log_none).value
 
 
@@ -41,7 +49,11 @@ def brier(probs: ProbRows, labels: Labels) -> float:
 
 
 def mmc(probs: ProbRows) -> float:
-    """Mean maximal confidence, whether correct or wrong."""
+    """Mean maximal confidence, whether correct or wrong.
+
+    >>> mmc(np.array([[0.75, 0.25], [0.5, 0.5]]))
+    0.625
+    """
     return Mmc.of(probs).value
 
 

@@ -1,8 +1,18 @@
 """Plots in scikit-learn's display convention: `from_predictions` computes, `plot` draws, and the display keeps both.
 
-    display = ReliabilityDisplay.from_predictions(classifier.predict(images), labels)
-    display.ax_.set_title("validation")        # axes and figure of matplotlib
-    display.plot(ax=other)                     # the same numbers once more
+>>> import slova
+>>> classifier = slova.Classifier.fit(network, val_images, val_labels)
+>>> answers = classifier.predict(images)
+>>> display = ReliabilityDisplay.from_predictions(answers, labels)
+>>> display.ax_.get_ylabel()                                        # axes of matplotlib
+'accuracy'
+>>> display = display.plot(ax=display.ax_)                          # the same numbers once more
+>>> RiskCoverageDisplay.from_predictions(answers, labels).ax_.get_xlabel()
+'coverage: share of rows answered'
+>>> len(ConfidenceHistogramDisplay.from_predictions(answers, labels).right)
+20
+>>> len(classifier.evaluate(images, labels).plot().axes_)           # an EvaluationDisplay of all three
+3
 
 Predictions are a `Prediction`, or probabilities (N, K). Labels are as for the metrics: NONE rows count as errors.
 matplotlib is imported when something is drawn: pip install "slova[plot]".

@@ -43,7 +43,13 @@ class Reliability:
 def reliability(
     probs: ProbRows, labels: Labels, *, bins: int = 15, binning: str = "width", level: float = 0.95
 ) -> Reliability:
-    """Mean confidence and accuracy of each bin, with an interval for the accuracy."""
+    """Mean confidence and accuracy of each bin, with an interval for the accuracy.
+
+    >>> probs, labels = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4]]), np.array([0, 1, 1])
+    >>> curve = reliability(probs, labels, bins=2)           # a Reliability
+    >>> curve.count, curve.confidence.round(2), curve.accuracy.round(2), curve.low.round(2), curve.high.round(2)
+    (array([3]), array([0.7]), array([0.67]), array([0.09]), array([0.99]))
+    """
     if binning == "width":
         return Reliability.of(Ece.of(probs, labels, bins=bins), level=level)
     confidence, hits = top_class(probs, labels)

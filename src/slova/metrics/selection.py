@@ -31,7 +31,13 @@ class RiskCoverage:
 
 
 def risk_coverage(probs: ProbRows, labels: Labels) -> RiskCoverage:
-    """The curve at every confidence that occurs: rows of equal confidence are answered together."""
+    """The curve at every confidence that occurs: rows of equal confidence are answered together.
+
+    >>> probs, labels = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4]]), np.array([0, 1, 1])
+    >>> curve = risk_coverage(probs, labels)                 # a RiskCoverage
+    >>> curve.coverage.round(2), curve.risk.round(2), curve.threshold
+    (array([0.33, 0.67, 1.  ]), array([0.  , 0.  , 0.33]), array([0.8, 0.7, 0.6]))
+    """
     threshold, count, errors = _groups(probs, labels)
     return _curve(threshold, count, errors)
 
@@ -41,6 +47,10 @@ def aurc(probs: ProbRows, labels: Labels) -> float:
 
     Tied rows share their errors evenly, which is the expectation over their order; so the order of rows does not
     matter.
+
+    >>> probs, labels = np.array([[0.7, 0.3], [0.2, 0.8], [0.6, 0.4]]), np.array([0, 1, 1])
+    >>> round(aurc(probs, labels), 3)
+    0.111
     """
     _, count, errors = _groups(probs, labels)
     answered = np.arange(1, count.sum() + 1)

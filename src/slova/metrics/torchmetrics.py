@@ -1,8 +1,10 @@
 """The metrics as `torchmetrics.Metric`s, for training loops that log those; torchmetrics merges the states.
 
-    ece = as_metric(Ece, bins=15)
-    ece.update(probs, labels)              # or ece(probs, labels) for the value of the batch
-    ece.compute()                          # a tensor: exactly slova.metrics.ece of all rows, on all processes
+>>> from slova.metrics import Ece
+>>> metric = as_metric(Ece, bins=15)       # a StateMetric
+>>> metric.update(torch.tensor([[0.75, 0.25], [0.75, 0.0]]), torch.tensor([0, 1]))
+>>> metric.compute()                       # exactly slova.metrics.ece of all rows, on all processes
+tensor(0.2500)
 
 Each field of a mergeable state becomes a torchmetrics state that is summed, or whose least or largest is kept, when
 processes are brought together; the result is that of all their rows.

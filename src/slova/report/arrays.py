@@ -80,6 +80,8 @@ def classifier_report(
     - ood: inputs that belong to no class; a dict for several sets, by name
     - before: earlier inputs, without labels, to see whether inputs have drifted
     - groups: a dict or a table with one value per row in each column: a table per column
+
+    `classifier.report(images, labels, "report.html")` calls it.
     """
     path, scorer = Path(path), classifier.scorer
     calibrated: Any = _AtDistances(classifier, options)

@@ -1,9 +1,20 @@
 """SLOVA for scikit-learn: a calibrated classifier that can reject inputs, around any scikit-learn classifier.
 
-    classifier = SlovaClassifier(RandomForestClassifier(), none_label="unknown").fit(X, y)
-    classifier.predict_proba(X)                                  # calibrated probabilities (N, K)
-    classifier.confidence(X)                                     # calibrated P(the predicted class is correct)
-    classifier.predict(X, reject=classifier.threshold(risk=0.05))     # "unknown" where the confidence is too low
+>>> from sklearn.datasets import load_iris
+>>> from sklearn.naive_bayes import GaussianNB
+>>> X, y = load_iris(return_X_y=True)
+>>> classifier = SlovaClassifier(GaussianNB(), none_label=-1).fit(X, y)
+>>> classifier.predict_proba(X[[0, 77]]).round(2)                 # calibrated, rows sum to one
+array([[1.  , 0.  , 0.  ],
+       [0.  , 0.18, 0.82]])
+>>> classifier.confidence(X[[0, 77]]).round(2)                    # P(the predicted class is correct)
+array([1.  , 0.82])
+>>> classifier.predict(X[[0, 77]], reject=0.9)                    # `none_label` where the confidence is lower
+array([ 0, -1])
+>>> round(classifier.threshold(risk=0.2), 2)                      # the `reject` for at most 20 % errors
+0.56
+>>> classifier.none_proba(X[:1])                                  # 0: one multi-class model has no evidence of NONE
+array([0.])
 
 Inputs and outputs are numpy arrays; X can be anything that the estimator accepts, such as sparse matrices and data
 frames.

@@ -7,10 +7,11 @@
 - `DistanceAware` is a network whose confidence decreases with the distance from the validation images;
 - `FlipAveraged` is a network with flip test-time augmentation.
 
-Images are floats (N, C, H, W) in [0, 1]::
+Images are floats (N, C, H, W) in [0, 1]:
 
-    images, labels = slova.vision.augment(images, labels)                  # in the training loop
-    loss = slova.ova_loss(network(images), labels, cross_entropy=1.5)
+>>> import slova
+>>> images, labels = slova.vision.augment(images, labels)                  # in the training loop
+>>> loss = slova.ova_loss(network(images), labels, cross_entropy=1.5)
 
 There are three disjoint sets of degradations and of outliers: `TRAINING_…` for `augment`, `CALIBRATION_…` for the fit
 of a calibrator, and `SELECTION_…` for choosing between models.

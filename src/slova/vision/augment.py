@@ -1,7 +1,4 @@
-"""Augmentation for one training that prepares a network for clean, shifted and unknown images::
-
-    images, labels = augment(images, labels)
-    loss = ova_loss(network(images), labels)
+"""Augmentation for one training that prepares a network for clean, shifted and unknown images.
 
 Some of the images are degraded and keep their labels, and outliers are appended with the label NONE. All random numbers
 are drawn on the device of the images, without synchronisation, so that a training step can be captured as a CUDA graph.
@@ -48,6 +45,11 @@ def augment(
     - `generator`: on the device of the images; by default the one that `torch.manual_seed` sets.
 
     A batch must have at least four images, because some outliers mix as many; smaller ones give poorer outliers.
+
+    >>> images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
+    >>> more, truth = augment(images, labels)
+    >>> more.shape, truth
+    (torch.Size([12, 3, 32, 32]), tensor([ 0,  1,  2,  3,  4,  5,  6,  7, -1, -1, -1, -1]))
     """
     check_images(images, "", values=False)
     check_image_labels(labels, images)

@@ -1,9 +1,7 @@
 """Degradations: transformations that make an image worse without changing its class.
 
 Degraded validation images, with their labels, show a calibrator how accurate a network is on images that are unlike its
-training data::
-
-    degraded = degrade(images)         # each image once, by one of eight kinds, at a random strength
+training data.
 
 Images are floats (N, C, H, W) in [0, 1], on any device. Each kind is a function of images and a random generator, which
 is its only source of randomness. A generator on the host gives the same pixels on every device; without a generator the
@@ -52,6 +50,14 @@ def degrade(images: Tensor, *, seed: int = 0, kinds: Sequence[Degradation] | Non
     """Degrade each image (N, C, H, W) by one of the kinds (`DEGRADATIONS` by default), at a random strength.
 
     The kinds are assigned at random, in equal shares.
+
+    >>> images = torch.rand(8, 3, 32, 32)
+    >>> degrade(images).shape                                              # each image once, at a random strength
+    torch.Size([8, 3, 32, 32])
+    >>> degrade(images, kinds=[warp]).equal(degrade(images, kinds=[warp]))    # the same seed
+    True
+    >>> [kind.__name__ for kind in DEGRADATIONS]
+    ['convolve', 'recolour', 'warp', 'cover', 'blend', 'add_stripes', 'shift_phases', 'swap_patches']
     """
     chosen = DEGRADATIONS if kinds is None else tuple(kinds)
     if not chosen:

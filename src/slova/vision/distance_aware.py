@@ -1,8 +1,5 @@
 """Distance-aware calibration: confidence decreases with the distance of an image from the validation images.
 
-    network = DistanceAware.fit(network, (val_images, val_labels))
-    classifier = slova.Classifier.fit(network, (val_images, val_labels), calibration=None)
-
 Distances are measured in a few layers of a one-vs-all network, on the channels averaged over all pixels:
 log(1 + d^2 / channels), where d is the Mahalanobis distance from the validation images. Logits do not reveal that an
 image is shifted; these distances do. `DistanceCalibration` learns their effect from validation images, clean and
@@ -45,6 +42,11 @@ class FlipAveraged(nn.Module):
 
     It costs two forward passes. `DistanceAware.fit(FlipAveraged(network), ...)` uses the distances of the images
     themselves, not of their flips.
+
+    >>> images = torch.rand(2, 3, 8, 8)
+    >>> logits = FlipAveraged(nn.Flatten())(images)
+    >>> logits.equal(FlipAveraged(nn.Flatten())(images.flip(-1)))
+    True
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -61,6 +63,11 @@ class DistanceAware(nn.Module):
     """A network with distance-aware calibration; `forward` returns log-probabilities (N, K).
 
     `statistics` maps the names of layers to their feature statistics, in the order of the distances of `calibration`.
+
+    >>> import slova
+    >>> aware = DistanceAware.fit(network, (val_images, val_labels), layers=["0"])
+    >>> slova.Classifier.fit(aware, val_images, val_labels, calibration=None)
+    Classifier(3 classes, softmax, no calibration on 1,000 rows, ECE ..., NONE absent)
     """
 
     returns_log_probs: ClassVar[bool] = True

@@ -1,9 +1,4 @@
-"""Activations of the layers of a network, and their statistics over a set of images::
-
-with record_activations(network, ["layer1", "layer2"]) as activations:
-    network(images)
-activations["layer1"]                     # the channels (N, C) of that layer, averaged over all positions
-"""
+"""Activations of the layers of a network, and their statistics over a set of images."""
 
 from __future__ import annotations
 
@@ -27,7 +22,12 @@ PADDING = (nn.ConstantPad2d, nn.ReflectionPad2d, nn.ReplicationPad2d, nn.Circula
 
 
 class FeatureStatistics(NamedTuple):
-    """Mean (C,) and whitening matrix (C, C) of the channels of one layer over the validation images."""
+    """Mean (C,) and whitening matrix (C, C) of the channels of one layer over the validation images.
+
+    >>> statistics = FeatureStatistics.of(np.random.default_rng(0).normal(5, 2, (1000, 3)))
+    >>> statistics.square(np.array([[5.0, 5, 5], [5, 5, 15]])).round(1)       # at the mean, and far from it
+    array([0. , 8.1])
+    """
 
     mean: Array
     whiten: Array
@@ -85,6 +85,10 @@ def last_layer_per_resolution(network: nn.Module, *inputs: Any, **named: Any) ->
     block that halves the resolution are its expansion of the stage before, and the end of that stage stands for it.
     Outputs of a single pixel do not count, nor do modules that only pool, enlarge or pad another layer. A module that
     is called several times has the resolution of its last call, which is what `record_activations` keeps.
+
+    >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(4, 8, 3, stride=2), nn.Flatten())
+    >>> last_layer_per_resolution(network, torch.rand(2, 1, 28, 28))
+    ('1', '2')
     """
     sizes: dict[str, tuple[int, ...]] = {}  # in the order of the last calls
     same: Any = None  # the last output that is another layer at another size
@@ -117,7 +121,14 @@ def _changes(name: str, sizes: Mapping[str, tuple[int, ...]]) -> int:
 
 @contextmanager
 def record_activations(network: nn.Module, layers: Sequence[str]) -> Iterator[dict[str, Tensor]]:
-    """A dict that holds, after a forward pass, the channels (N, C) of these layers, averaged over all positions."""
+    """A dict that holds, after a forward pass, the channels (N, C) of these layers, averaged over all positions.
+
+    >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU())
+    >>> with record_activations(network, ["1"]) as activations:
+    ...     _ = network(torch.rand(2, 1, 28, 28))
+    >>> activations["1"].shape
+    torch.Size([2, 4])
+    """
     activations: dict[str, Tensor] = {}
 
     def note(name: str, output: Any) -> None:

@@ -2,9 +2,14 @@
 
 A network is more accurate on degradations that it was trained on than on those that it meets later. A calibrator must
 therefore be fitted on other kinds (`CALIBRATION_DEGRADATIONS`), and choices between recipes must be made by a third set
-(`SELECTION_DEGRADATIONS`). The three sets are disjoint::
+(`SELECTION_DEGRADATIONS`). The three sets are disjoint:
 
-    degraded = degrade(images, kinds=CALIBRATION_DEGRADATIONS)
+>>> from slova.vision import degrade
+>>> degraded = degrade(torch.rand(8, 3, 32, 32), kinds=CALIBRATION_DEGRADATIONS)
+>>> [kind.__name__ for kind in CALIBRATION_DEGRADATIONS]
+['blend', 'swap_patches', 'displace_channels', 'shift_rows', 'bend_tones']
+>>> [kind.__name__ for kind in SELECTION_DEGRADATIONS]
+['tilt', 'twist', 'posterise', 'add_gradient', 'cover_lines']
 
 The kinds have the signature of those in `degradations`, and differ from the corruptions of the benchmark as those do.
 """

@@ -1,9 +1,14 @@
 """Outliers that are in no training: for the calibration fit, and for choosing between models.
 
 `CALIBRATION_OUTLIERS` are the NONE rows of a calibration fit, `SELECTION_OUTLIERS` decide between recipes and mixes.
-Both are disjoint from `TRAINING_OUTLIERS`, and the kinds have the same signature::
+Both are disjoint from `TRAINING_OUTLIERS`, and the kinds have the same signature:
 
-    images, labels = add_outliers(images, labels, kinds=SELECTION_OUTLIERS)
+>>> from slova.vision import add_outliers
+>>> images, labels = add_outliers(torch.rand(8, 3, 32, 32), torch.arange(8), kinds=SELECTION_OUTLIERS)
+>>> [kind.__name__ for kind in CALIBRATION_OUTLIERS]
+['halve', 'paste', 'scramble', 'pink_noise']
+>>> [kind.__name__ for kind in SELECTION_OUTLIERS]
+['average_two', 'mosaic', 'gratings', 'discs', 'random_network']
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Synthetic outliers: images that belong to no class, generated from a batch of training images.
 
-Outliers are labelled NONE. A one-vs-all network that is trained on them learns to reject unknown inputs::
-
-    images, labels = add_outliers(images, labels)       # appends half as many outliers as there are images
-    loss = ova_loss(network(images), labels)
+Outliers are labelled NONE. A one-vs-all network that is trained on them learns to reject unknown inputs.
 
 Images are floats (N, C, H, W) in [0, 1], in any precision and on any device. Each kind is a function that returns as
 many outliers as it is given images, from the images and a random generator. Without a generator the numbers are drawn
@@ -53,6 +50,15 @@ def add_outliers(
     """Append `share` times as many outliers as there are images, in equal parts of the kinds (`TRAINING_OUTLIERS`).
 
     Returns the images (N + M, C, H, W) and labels (N + M,); the last M labels are NONE.
+
+    >>> images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
+    >>> more, truth = add_outliers(images, labels)                      # half as many outliers as there are images
+    >>> more.shape, truth
+    (torch.Size([12, 3, 32, 32]), tensor([ 0,  1,  2,  3,  4,  5,  6,  7, -1, -1, -1, -1]))
+    >>> len(add_outliers(images, labels, share=1.0, kinds=[uniform])[0])       # noise only
+    16
+    >>> [kind.__name__ for kind in TRAINING_OUTLIERS]
+    ['low_pass', 'permute_pixels', 'average', 'shuffle_patches', 'zoom', 'collage']
     """
     check_images(images, "add outliers before normalising images", values=can_be_read(images))
     check_image_labels(labels, images)
@@ -145,6 +151,11 @@ def sample_from(pool: Array) -> Outlier:
     """A kind that samples real outliers from a pool (M, C, H, W) of uint8, or floats in [0, 1].
 
     The pool must be on the device of the batches. It is validated here, once: call this before the training loop.
+
+    >>> images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
+    >>> photographs = sample_from(torch.rand(100, 3, 32, 32))
+    >>> len(add_outliers(images, labels, kinds=[photographs])[0])
+    12
     """
     source = _check_pool(pool)
 

@@ -15,9 +15,12 @@ fold.
 - views: "flip" or "turns": logits are the mean over an image and its horizontal flip, or over four quarter turns, in
   the fit and in every prediction, at the cost of one pass each. Distances are those of the image.
 
-Validation rows labelled NONE, or `none_inputs`, take the place of the synthetic images::
+Validation rows labelled NONE, or `none_inputs`, take the place of the synthetic images.
 
-    classifier = Classifier.fit(network, val_images, val_labels, normalize=(0.5, 0.25), views="flip")
+>>> import slova
+>>> classifier = slova.Classifier.fit(network, val_images, val_labels, views="flip")
+>>> print(classifier.scorer.report)
+1,000 rows, one-vs-all logits ...; distances in 0, with 1,000 degraded and 1,000 synthetic NONE rows
 """
 
 from __future__ import annotations
