@@ -19,11 +19,11 @@ def train(share: float) -> slova.Classifier:
     layers = [nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU()]
     network = slova.prepare(nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 16, 10)))
     optimiser = torch.optim.Adam(network.parameters(), 2e-3)
-    for _ in range(200):
+    for _ in range(150):
         rows = torch.randperm(1000)[:100]
         batch, truth = augment(images[rows], labels[rows], degraded=share, outliers=share)  # the line
         optimiser.zero_grad()
-        slova.ova_loss(network(batch), truth).backward()
+        slova.ova_loss(network(batch), truth, cross_entropy=1.5).backward()
         optimiser.step()
     return slova.Classifier.fit(network, images[1000:1400], labels[1000:1400])
 
