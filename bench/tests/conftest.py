@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slova_bench.claims import JudgedClaim, Verdict, judged_claims
+from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims
 from slova_bench.histograms import Histogram, Histograms
 from slova_bench.parquet import save_table
 from slova_bench.results import Cell, Results, Row
@@ -175,22 +175,23 @@ def opened(browser, made_results, tmp_path_factory):
     return Opened(browser.new_page(color_scheme="light", reduced_motion="reduce"), path)
 
 
-def _found(folder: Path, **files: list[Row]) -> dict[tuple[str, str], JudgedClaim]:
+def _found(folder: Path, only: str = "", **files: list[Row]) -> dict[tuple[str, str], JudgedClaim]:
     folder.mkdir(exist_ok=True)
     for name, rows in files.items():
         results = Results(folder, name.replace("_", "-"))
         results.append(rows)
         results.close()
-    return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder))}
+    claims = [claim for claim in CLAIMS if only in ("", claim.text)]
+    return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder), claims)}
 
 
 @pytest.fixture(scope="session")
 def found() -> Callable[..., dict[tuple[str, str], JudgedClaim]]:
-    """A function to the judged claims of rows, by claim and training set."""
+    """A function to the judged claims of rows, or to one of them, by claim and training set."""
     return _found
 
 
 @pytest.fixture(scope="session")
 def verdict() -> Callable[..., Verdict]:
     """A function to the verdict on one claim."""
-    return lambda folder, claim, on="cifar10", **files: _found(folder, **files)[claim, on].verdict
+    return lambda folder, claim, on="cifar10", **files: _found(folder, claim, **files)[claim, on].verdict

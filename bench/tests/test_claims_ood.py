@@ -4,7 +4,7 @@ from slova_bench.claims import Verdict
 from slova_bench.results import Cell, Row
 
 CELL = Cell("ood", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 100)
-LOW = {"softmax": 0.8, "ceda": 0.5, "acet_short": 0.4, "react": 0.7, "slova_raw": 0.2, "slova": 0.1}
+LOW = {"softmax": 0.8, "ceda": 0.5, "acet_short": 0.4, "react": 0.7, "slova_raw": 0.1, "slova": 0.2}
 HIGH = LOW | {"slova": 0.9, "slova_raw": 0.95}
 SETS = ("cifar10", "cifar100", "svhn")
 
@@ -41,17 +41,45 @@ def test_a_stand_in_replaces_a_method_that_was_run_on_one_training_set_only(tmp_
     assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
 
 
-def test_both_readouts_are_compared_with_the_uncalibrated_one_of_the_paper(tmp_path, found):
+def test_the_readout_of_the_paper_is_judged_and_the_calibrated_one_measured(tmp_path, found):
     mixed = found(tmp_path, **ood_files(LOW | {"slova": 0.9}))
-    assert mixed["SLOVA, uncalibrated has the lowest MMC", ""].verdict is Verdict.REPRODUCED
-    assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.NOT
+    assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.REPRODUCED
+    calibrated = mixed["The MMC of the calibrated SLOVA, which the paper does not use on OOD data", ""]
+    assert calibrated.verdict is Verdict.MEASURED
+    assert calibrated.ours.startswith("lowest in 0 of 6; not distinguished from ")
 
 
-def test_the_papers_own_table_contradicts_its_text(tmp_path, found):
+def test_the_papers_own_table_contradicts_its_text_and_is_not_counted(tmp_path, found):
     claim = "By ranks of the MMC in the paper's own Table 1 SLOVA cannot be distinguished from"
     one = found(tmp_path)[claim, ""]
-    assert one.verdict is Verdict.PARTLY
+    assert one.verdict is Verdict.MEASURED
     assert one.ours.startswith("ACET (mean ranks SLOVA 1.42, ACET 2.46")
+
+
+def test_react_must_be_between_softmax_and_slova_on_every_set(tmp_path, found):
+    claim = "ReAct is between softmax and SLOVA, and less accurate on CIFAR-100"
+    files = ood_files(LOW)
+    one = found(tmp_path / "a", claim, **files)[claim, ""]
+    assert one.verdict is Verdict.PARTLY, "its error is almost that of softmax"
+    assert one.ours.startswith("ReAct below softmax on 6 of 6 pairs of real sets, SLOVA below ReAct on 6 of 6; error")
+    files["ood_cifar100"] = [
+        row._replace(value=0.2) if (row.method, row.metric) == ("react", "error") else row
+        for row in files["ood_cifar100"]
+    ]
+    assert found(tmp_path / "b", claim, **files)[claim, ""].verdict is Verdict.REPRODUCED
+    assert found(tmp_path / "c", **ood_files(HIGH))["SLOVA's MMC is lower than softmax's", ""].verdict is Verdict.NOT
+
+
+def test_acet_is_unstable_if_it_detects_one_set_and_not_the_other(tmp_path, found):
+    claim, files = "ACET is unstable: almost no confidence on one OOD set, that of softmax on another", ood_files(LOW)
+    steady = found(tmp_path / "a", claim, **files)[claim, ""]
+    assert (steady.verdict, steady.counted) == (Verdict.NOT, False)
+    values = {"svhn-test": 0.1, "cifar100-test": 0.79}
+    files["ood_cifar10"] = [
+        row._replace(value=values[row.test]) if row.method == "acet_short" and row.test in values else row
+        for row in files["ood_cifar10"]
+    ]
+    assert found(tmp_path / "b", claim, **files)[claim, ""].verdict is Verdict.REPRODUCED
 
 
 def test_accuracy_may_differ_by_half_a_point(tmp_path, found, verdict):
@@ -59,7 +87,7 @@ def test_accuracy_may_differ_by_half_a_point(tmp_path, found, verdict):
     claim = "SLOVA's error is softmax's, to half a point"
     assert verdict(tmp_path / "a", claim, "svhn", ood_svhn=rows) is Verdict.REPRODUCED
     worse = [row._replace(value=0.2) if (row.method, row.metric) == ("slova", "error") else row for row in rows]
-    one = found(tmp_path / "b", ood_svhn=worse)[claim, "svhn"]
+    one = found(tmp_path / "b", claim, ood_svhn=worse)[claim, "svhn"]
     assert one.verdict is Verdict.NOT
     assert one.paper == "SLOVA 3.29 %, Softmax 3.53 %"
 

@@ -116,11 +116,22 @@ def test_seeds_are_averaged_before_ranking_and_naive_pooling_counts_them_as_cell
     assert found.naive.distance.distance == pytest.approx(found.pooled.distance.distance / np.sqrt(2))
 
 
-def test_several_metrics_make_one_rank_per_cell():
-    rows = grid([[1, 2, 3]] * 4) + grid([[0.9, 0.7, 0.8]] * 4, metric="accuracy")
-    found = compare(rows, metrics=["nll", "accuracy"])
-    assert found.pooled.distance.mean_ranks == {"slova": 1, "softmax": 2.5, "svi": 2.5}
+def test_several_metrics_make_one_rank_per_cell_which_is_their_plain_mean():
+    rows = grid([[1, 2, 3]] * 4) + grid([[0.8, 0.9, 0.7]] * 4, metric="accuracy")
+    found = compare([*rows, *grid([[1, 2, 3]] * 4, metric="ece")], metrics=["nll", "accuracy", "ece"])
+    ranks = {name: round(rank, 3) for name, rank in found.pooled.distance.mean_ranks.items()}
+    assert ranks == {"slova": 1.333, "softmax": 1.667, "svi": 3}, "ranked again they would be 1, 2 and 3"
     assert found.pooled.distance.cells == 4
+
+
+def test_seeds_that_lack_cells_are_not_whole():
+    rows = grid([[1, 2]] * 3, seed=0) + grid([[1, 2]] * 2, seed=1)
+    found = compare(rows, metrics=["nll"])
+    assert found.whole == [found.per_seed[0]]
+    rows.remove(row("softmax", 2, level=0, seed=0))
+    rows += grid([[1, 2]], seed=2)
+    scattered = compare(rows, metrics=["nll"])
+    assert scattered.whole == [scattered.pooled], "no seed has all three cells"
 
 
 def test_a_cell_that_a_method_lacks_is_dropped_for_all_and_named():

@@ -47,7 +47,8 @@ class Verdict:
 class Comparison:
     """Verdicts per seed (with two cells or more), and of the means over seeds.
 
-    `naive` treats each seed of a cell as a cell of its own, which inflates N: for comparison only. `caution` is a note
+    `naive` treats each seed of a cell as a cell of its own, which inflates N: for comparison only. `whole` has the
+    verdicts of the seeds with every cell, or the pooled one if there is no such seed. `caution` is a note
     if the cells are not independent. `dropped`: the methods without a cell at a seed; `left_out`: the methods that
     share no cell with the control.
     """
@@ -60,6 +61,10 @@ class Comparison:
     left_out: tuple[str, ...]
     caution: str
 
+    @property
+    def whole(self) -> list[Verdict]:
+        return [one for one in self.per_seed.values() if one.distance.cells == len(self.cells)] or [self.pooled]
+
 
 def compare(
     rows: Iterable[Mapping[str, Any]],
@@ -71,8 +76,9 @@ def compare(
 ) -> Comparison:
     """Compare methods on the cells and seeds that all of them have.
 
-    A method with a variant is named "method variant". With several metrics the mean rank over them is ranked again, so
-    that a cell stays one row. The default of `methods` is all that share a cell with the control.
+    A method with a variant is named "method variant". With several metrics the rank in a cell is the plain mean over
+    them, so that a cell stays one row; Friedman's test ranks these means within the cell. The default of `methods` is
+    all that share a cell with the control.
     """
     if isinstance(metrics, str) or not metrics:
         raise ValueError(f"metrics must be a list of names, got {metrics!r}")
@@ -83,7 +89,7 @@ def compare(
 
     def verdict(values: Floats) -> Verdict:
         table = _mean_over_metrics(values, metrics)
-        means = dict(zip(names, ranks(table).mean(0).tolist(), strict=True))
+        means = dict(zip(names, table.mean(0).tolist(), strict=True))
         return Verdict(friedman(table), bonferroni_dunn(means, len(table), control=control, alpha=alpha))
 
     values = np.array([[found[name][unit] for name in names] for unit in units]).transpose(0, 2, 1)

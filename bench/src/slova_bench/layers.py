@@ -11,7 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["AlwaysDropout", "BayesianConv2d", "BayesianLinear", "DistanceLinear", "kl_divergence", "with_prior"]
+__all__ = [
+    "AlwaysDropout",
+    "BayesianConv2d",
+    "BayesianLinear",
+    "DistanceLinear",
+    "is_random",
+    "kl_divergence",
+    "with_prior",
+]
 
 START_SCALE = -3.0  # softplus(-3) = 0.049, the usual start of a posterior's standard deviation
 
@@ -88,6 +96,11 @@ class DistanceLinear(nn.Module):
         square = (features.float().unsqueeze(-2) - self.centres).square().sum(-1)
         distance = (square + 1e-12).sqrt()  # the slope of a norm at zero is infinite
         return -(distance.sqrt() if self.root else distance)
+
+
+def is_random(layer: nn.Module) -> bool:
+    """Whether the output of a layer, or of one within it, is random."""
+    return any(isinstance(part, AlwaysDropout | _Bayesian) for part in layer.modules())
 
 
 def kl_divergence(network: nn.Module) -> Tensor:

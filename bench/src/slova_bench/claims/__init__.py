@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slova_bench.claims import beyond, far, ood, shift, steps
+from slova_bench.claims import beyond, cost, far, ood, shift, standing, steps
 from slova_bench.claims.claim import Claim, JudgedClaim, Verdict
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
@@ -16,19 +16,25 @@ from slova_bench.tables import sources
 
 __all__ = ["CLAIMS", "JudgedClaim", "Verdict", "judged_claims", "verdict_counts"]
 
-CLAIMS = (*shift.CLAIMS, *ood.CLAIMS, *steps.CLAIMS, *far.CLAIMS, *beyond.CLAIMS)
+CLAIMS = (
+    *(*standing.CLAIMS, *shift.CLAIMS, *cost.CLAIMS, *ood.CLAIMS),
+    *(*steps.CLAIMS, *far.CLAIMS, *beyond.CLAIMS),
+)
 PAPER_ON = "cifar10"  # the training set of claims that the paper states without a number
 
 
-def judged_claims(results: ResultsFolder) -> list[JudgedClaim]:
+def judged_claims(results: ResultsFolder, claims: Sequence[Claim] = CLAIMS) -> list[JudgedClaim]:
     """Judge each claim on each training set, those of the paper first. Claims without rows state the command to run."""
-    keys = dict.fromkeys((claim.experiment, claim.across) for claim in CLAIMS)
-    return [judged for key in keys for on in _sets(results, *key) for judged in _judged(results, *key, on)]
+    groups: dict[tuple[str, bool], list[Claim]] = {}
+    for claim in claims:
+        groups.setdefault((claim.experiment, claim.across), []).append(claim)
+    return [one for key, own in groups.items() for on in _sets(results, *key) for one in _judged(results, own, on)]
 
 
 def verdict_counts(claims: Sequence[JudgedClaim]) -> dict[Verdict, int]:
-    """Count the claims with each verdict."""
-    return {verdict: sum(claim.verdict is verdict for claim in claims) for verdict in Verdict}
+    """Count the claims about SLOVA with each verdict."""
+    counted = [claim for claim in claims if claim.counted]
+    return {verdict: sum(claim.verdict is verdict for claim in counted) for verdict in Verdict}
 
 
 def _sets(results: ResultsFolder, experiment: str, across: bool) -> list[str]:
@@ -40,8 +46,8 @@ def _sets(results: ResultsFolder, experiment: str, across: bool) -> list[str]:
     return [on for on in dict.fromkeys((*first, *sorted(theirs), *ours)) if on != "all"]
 
 
-def _judged(results: ResultsFolder, experiment: str, across: bool, on: str) -> list[JudgedClaim]:
-    claims = [claim for claim in CLAIMS if (claim.experiment, claim.across) == (experiment, across)]
+def _judged(results: ResultsFolder, claims: Sequence[Claim], on: str) -> list[JudgedClaim]:
+    experiment, across = claims[0].experiment, claims[0].across
     try:
         rows = _rows(results, experiment, across, on)
     except MissingRowsError:
@@ -64,8 +70,8 @@ def _judge(claim: Claim, rows: Sequence[Row], paper: Sequence[Row], on: str) -> 
         return _open(claim, on, str(error))
     if check is None:
         return None
-    return JudgedClaim(claim.text, on, claim.answers, check.paper, check.ours, check.verdict)
+    return JudgedClaim(claim.text, on, claim.answers, check.paper, check.ours, check.verdict, counted=claim.counted)
 
 
 def _open(claim: Claim, on: str, why: str) -> JudgedClaim:
-    return JudgedClaim(claim.text, on, claim.answers, "", why, Verdict.OPEN)
+    return JudgedClaim(claim.text, on, claim.answers, "", why, Verdict.OPEN, counted=claim.counted)

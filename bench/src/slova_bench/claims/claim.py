@@ -27,6 +27,7 @@ class JudgedClaim:
     """A claim with the number of the paper, the number measured here, and the verdict.
 
     `answers` is the section of the paper, `mark` the kind of the rows where it is not the usual one ("quick").
+    Claims about other methods than SLOVA are judged but not `counted`.
     """
 
     claim: str
@@ -36,6 +37,7 @@ class JudgedClaim:
     ours: str
     verdict: Verdict
     mark: str = ""
+    counted: bool = True
 
     @property
     def where(self) -> str:
@@ -69,7 +71,7 @@ class Claim:
     """A claim: its text, its section of the paper (empty if it is not in the paper), and its check on rows.
 
     `check(rows, paper, on)` returns None where the paper has no claim for a training set. With `across` it takes the
-    rows of all training sets together.
+    rows of all training sets together. `counted`: it is about SLOVA.
     """
 
     text: str
@@ -77,3 +79,4 @@ class Claim:
     experiment: str
     check: Callable[[Sequence[Row], Sequence[Row], str], Check | None]
     across: bool = False
+    counted: bool = True

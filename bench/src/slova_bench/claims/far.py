@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from slova_bench.claims.claim import Check, Claim
 from slova_bench.claims.numbers import listed, means, present
 from slova_bench.results import Row
@@ -13,6 +15,7 @@ __all__ = ["CLAIMS"]
 
 PAIR = ("ova", "slova_raw")
 NOTHING, SURE = 0.05, 0.9  # thresholds of confidence for "0" and "close to 1"
+DROP = 0.9  # a drop is by a tenth or more
 
 
 def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
@@ -22,6 +25,34 @@ def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | No
     return Check(
         "SLOVA to 0, OVA not", ours, (found["slova_raw", ""] < NOTHING, found["slova_raw", ""] < found["ova", ""])
     )
+
+
+def shape(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+    """Five parts: close to the image both confidences drop, then that of SLOVA rises again and falls in the end, and
+    that of OVA approaches 1. "Close" is before its first minimum."""
+    ova, slova = (_curve(rows, name, on) for name in PAIR)
+    (ova_low, _), (low, again) = (_first_minimum(curve) for curve in (ova, slova))
+    top = max(slova[again:], default=0.0)
+    words = [
+        f"OVA {ova[0]:.3f}, falls to {ova_low:.3f}, {ova[-1]:.3f} in the end",
+        f"SLOVA {slova[0]:.3f}, falls to {low:.3f}, rises to {top:.3f}, {slova[-1]:.3f} in the end",
+    ]
+    holds = (ova_low < DROP * ova[0], low < DROP * slova[0], top > low, slova[-1] < low, ova[-1] > SURE)
+    return Check("drop, slight increase and decrease of SLOVA; OVA to 1", "; ".join(words), holds)
+
+
+def _curve(rows: Sequence[Row], method: str, on: str) -> list[float]:
+    """The mean confidence by distance, nearest first."""
+    own = [row for row in rows if row.metric == "mmc" and row.method == method]
+    present({(row.method, ""): 0 for row in own}, [method], "directions", on)
+    levels = sorted({row.level for row in own})
+    return [float(np.mean([row.value for row in own if row.level == level])) for level in levels]
+
+
+def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
+    """The first local minimum, and the number of values up to it."""
+    end = next((place for place in range(1, len(curve)) if curve[place] > curve[place - 1]), len(curve))
+    return curve[end - 1], end
 
 
 def plane(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
@@ -40,5 +71,6 @@ def _farthest(rows: Sequence[Row], experiment: str, on: str) -> tuple[float, dic
 
 CLAIMS = (
     Claim("Along random directions SLOVA's confidence goes to 0", "Fig. 4, Theorem 3.1", "directions", directions),
+    Claim("The confidence along random directions has the shape of Fig. 4", "Fig. 4, Sec. 3.5", "directions", shape),
     Claim("Far out on planes through images OVA is confident and SLOVA is not", "Fig. 2, Sec. 1", "plane", plane),
 )

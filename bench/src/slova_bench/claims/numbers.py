@@ -13,7 +13,19 @@ from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.seeds import Column, Name, estimate
 
-__all__ = ["OURS", "agreeing", "best", "listed", "mean_over", "means", "place", "present", "standing", "with_value"]
+__all__ = [
+    "OURS",
+    "agreeing",
+    "before",
+    "best",
+    "listed",
+    "mean_over",
+    "means",
+    "place",
+    "present",
+    "standing",
+    "with_value",
+]
 
 OURS: Name = ("slova", "")
 
@@ -26,9 +38,14 @@ def best(values: Mapping[Name, float], metric: str) -> Name:
     return (max if labels.metric(metric).larger else min)(values, key=lambda name: values[name])
 
 
+def before(values: Mapping[Name, float], name: Name, metric: str) -> list[Name]:
+    """The names with a better value."""
+    return [other for other, value in values.items() if labels.is_better(metric, value, values[name])]
+
+
 def place(values: Mapping[Name, float], name: Name, metric: str) -> str:
     """`2nd of 9`."""
-    first = 1 + sum(labels.is_better(metric, other, values[name]) for other in values.values())
+    first = 1 + len(before(values, name, metric))
     ending = "th" if first in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(first % 10, "th")
     return f"{first}{ending} of {len(values)}"
 

@@ -1,33 +1,79 @@
-"""Claims about mean ranks: which rivals they distinguish from SLOVA."""
+"""Claims about mean ranks, seed by seed: which rivals they distinguish from SLOVA, and its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from slova_bench.claims.claim import Check
-from slova_bench.compare import Comparison
+from slova_bench.claims.numbers import place
+from slova_bench.compare import Comparison, Verdict
 from slova_bench.labels import look
 from slova_bench.tables.seeds import Name
 
-__all__ = ["ranking", "together"]
+__all__ = ["best_of", "mean_ranks", "ranking", "together"]
+
+ALIKE, BETTER, WORSE = "not distinguished", "better", "worse"
 
 
 def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
-    """Check the paper's statement per rival: alike (1) or worse (0). A rival that is better contradicts both."""
-    distance, rejects = comparison.pooled.distance, comparison.pooled.rejects
-    ranks, own = distance.mean_ranks, distance.mean_ranks[distance.control]
-    rivals = [name for name in ranks if name != distance.control]
-    alike = [name for name in rivals if name in distance.alike or not rejects]
-    better = [name for name in rivals if name not in alike and ranks[name] < own]
-    known = {name: bool(value) for (name, _), value in claimed.items() if name in ranks}
-    holds = tuple((name in alike) == value and name not in better for name, value in known.items())
-    theirs = [name for (name, _), value in claimed.items() if value]
-    ahead = f"; better than it: {together(better)}" if better else ""
-    numbers = ", ".join(f"{look(name).name} {rank:.2f}" for name, rank in ranks.items())
-    here = f"{together(alike)}{ahead} (mean ranks {numbers}; critical distance {distance.distance:.2f})"
-    return Check(f"{together(theirs)}, of {len(claimed)} rivals", here, holds)
+    """Check the paper's statement per rival and seed: alike (1) or worse (0). A rival that is better contradicts
+    both."""
+    seeds, ranks = comparison.whole, mean_ranks(comparison)
+    control = comparison.pooled.distance.control
+    said = {name: [_against(one, name) for one in seeds] for name in ranks if name != control}
+    known = {name: ALIKE if value else WORSE for (name, _), value in claimed.items() if name in said}
+    holds = tuple(word == known[name] for name in known for word in said[name])
+    ahead = f"; better than it: {_counted(said, BETTER)}" if any(BETTER in own for own in said.values()) else ""
+    distance = f"critical distance {seeds[0].distance.distance:.2f}"
+    here = f"{_counted(said, ALIKE)}{ahead} (mean ranks {_listed(ranks)}; {distance}; {_seeds(seeds)})"
+    theirs = together(name for (name, _), value in claimed.items() if value)
+    return Check(f"{theirs}, of {len(claimed)} rivals", here, holds)
+
+
+def best_of(comparison: Comparison, count: int) -> tuple[tuple[bool, ...], str]:
+    """Whether the control is among the best at each seed, and its places by plain mean ranks as text."""
+    control = (comparison.pooled.distance.control, "")
+    found = [{(name, ""): rank for name, rank in one.distance.mean_ranks.items()} for one in comparison.whole]
+    before = [sum(rank < ranks[control] for rank in ranks.values()) for ranks in found]
+    places = ", ".join(place(ranks, control, "ece").partition(" of ")[0] for ranks in found)
+    words = f"{places} of {len(found[0])} at {_seeds(found)} (mean ranks {_listed(mean_ranks(comparison))})"
+    return tuple(number < count for number in before), words
+
+
+def mean_ranks(comparison: Comparison) -> dict[str, float]:
+    """The mean of the mean ranks of the seeds, best first."""
+    seeds = [one.distance.mean_ranks for one in comparison.whole]
+    found = {name: float(np.mean([ranks[name] for ranks in seeds])) for name in seeds[0]}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def together(methods: Iterable[str]) -> str:
     """The displayed names of methods, separated by semicolons because names may hold commas."""
     return "; ".join(look(name).name for name in methods) or "none"
+
+
+def _against(verdict: Verdict, name: str) -> str:
+    distance = verdict.distance
+    if name in distance.alike or not verdict.rejects:
+        return ALIKE
+    return BETTER if distance.mean_ranks[name] < distance.mean_ranks[distance.control] else WORSE
+
+
+def _counted(said: Mapping[str, list[str]], word: str) -> str:
+    """The rivals with this word, and at how many of the seeds."""
+    found = {name: own.count(word) for name, own in said.items() if word in own}
+    words = (
+        look(name).name + ("" if number == len(said[name]) else f" ({number} of {len(said[name])} seeds)")
+        for name, number in found.items()
+    )
+    return "; ".join(words) or "none"
+
+
+def _listed(ranks: Mapping[str, float]) -> str:
+    return ", ".join(f"{look(name).name} {rank:.2f}" for name, rank in ranks.items())
+
+
+def _seeds(found: Sequence[object]) -> str:
+    return f"{len(found)} seed{'s' if len(found) > 1 else ''}"

@@ -22,6 +22,10 @@ __all__ = ["results_page", "write_docs"]
 
 COMMAND = "slova bench report --docs docs"
 FIGURES = "figures"
+HOW_JUDGED = (
+    "A claim has parts, such as metrics, sets or seeds: reproduced if all of them hold here, partly if some do. Ranks "
+    "are plain mean ranks, judged seed by seed. Thresholds that the paper does not state are in the claim or beside it."
+)
 ELSEWHERE = {"Fig. 3": "[the method, formula by formula](method.md)"}
 
 
@@ -61,12 +65,17 @@ def _found(results: ResultsFolder) -> list[str]:
     total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     return [
         "## Claims",
-        f"Claims of the paper, on the sets it used: {total}." if total else "",
-        _claims(_judged(own)),
+        f"Claims of the paper about SLOVA, on the sets it used: {total}. {HOW_JUDGED}" if total else "",
+        _claims([one for one in _judged(own) if one.counted]),
+        *_not_counted([one for one in _judged(own) if not one.counted]),
         f"<details><summary>On other sets</summary>\n\n{_claims(others)}\n</details>" if others else "",
         *_measured(one for one in found if one.verdict is Verdict.MEASURED),
         *_waiting(one for one in found if one.verdict is Verdict.OPEN),
     ]
+
+
+def _not_counted(found: Sequence[JudgedClaim]) -> list[str]:
+    return ["About other methods, which are not counted:", _claims(found)] if found else []
 
 
 def _judged(found: Iterable[JudgedClaim]) -> list[JudgedClaim]:

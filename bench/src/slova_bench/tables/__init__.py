@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables import ablation, clean, ood, overview, quartiles, ranks, recipes, sources, stability
+from slova_bench.tables import ablation, clean, cost, ood, overview, quartiles, ranks, recipes, sources, stability
 from slova_bench.tables.seeds import ALPHA
 from slova_bench.tables.table import Column, Entry, Table
 
@@ -49,6 +49,7 @@ TABLES = (
     TableMaker("recipes", "Recipes on equal terms", "", "recipes", recipes.make),
     TableMaker("overview", "At a glance", "Sec. 4", "shift", overview.make),
     TableMaker("clean", "The clean test set", "Sec. 4.1", "shift", clean.make),
+    TableMaker("cost", "Cost of a prediction", "Sec. 4.1", "shift", cost.make),
     TableMaker("quartiles", "Quartiles over shifts", "App. C", "shift", quartiles.make),
     TableMaker("ranks", "Ranks under shift", "Fig. 6, Sec. 4.1", "shift", ranks.make),
     TableMaker("ood", "Out of distribution", "Table 1, Sec. 4.2", "ood", ood.make),

@@ -14,7 +14,7 @@ import numpy as np
 
 from slova_bench.tables.table import BEST, TIED
 
-__all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "marks", "paired_p"]
+__all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "is_tied", "marks", "paired_p"]
 
 ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
@@ -49,11 +49,12 @@ def marks(column: Column, *, larger: bool) -> dict[Name, str]:
         return {}
     top = (max if larger else min)(means.values())
     best = next(name for name, mean in means.items() if mean == top)
-    tied = {name: TIED for name in means if _is_tied(column[best], column[name])}
+    tied = {name: TIED for name in means if is_tied(column[best], column[name])}
     return tied | {name: BEST for name, mean in means.items() if mean == top}
 
 
-def _is_tied(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+def is_tied(one: Mapping[int, float], other: Mapping[int, float]) -> bool:
+    """Whether values cannot be distinguished over their common seeds, at least three."""
     p = paired_p(one, other)
     return p is not None and p >= ALPHA
 

@@ -1,0 +1,64 @@
+"""The cost of a prediction of each method, from its networks: passes, parameters and multiply-adds per image.
+
+Nothing is trained and no weight is allocated: networks are built on PyTorch's device "meta".
+`python -m slova_bench.cost` writes `cost.csv`, which the tables read, because they do not import PyTorch.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.layers import is_random
+from slova_bench.method import Backbone, Method
+from slova_bench.methods import methods
+from slova_bench.tables.cost import PATH, Cost
+
+__all__ = ["cost_of", "write"]
+
+ON, CLASSES = "cifar10", 10
+VIEWS = {"slova_mirror": 2}  # an image and its flip
+
+
+def cost_of(method: Method) -> Cost:
+    """The cost with ResNet-20 on CIFAR-10, without the few operations that `adapt` adds."""
+    once, each, parameters = _network(method.network)
+    views = method.members * VIEWS.get(method.name, 1)
+    work = views * (once + method.samples * each)
+    return Cost(method.members, views * method.samples, int(once > each), method.members * parameters, work)
+
+
+def write(path: Path = PATH) -> None:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("method", *Cost._fields))
+        writer.writerows((name, *cost_of(method)) for name, method in sorted(methods().items()))
+
+
+@cache
+def _network(build: Callable[[Backbone, int], nn.Sequential]) -> tuple[int, int, int]:
+    """Multiply-adds before the first random layer and from it on, and parameters."""
+    with torch.device("meta"):
+        network = build(dataset_recipe(ON).backbone, CLASSES).eval()
+        images = torch.empty(1, 3, 32, 32)
+    first = next((place for place, layer in enumerate(network) if is_random(layer)), 0)
+    once, features = _multiply_adds(network[:first], images)
+    each, _ = _multiply_adds(network[first:], features)
+    return once, each, sum(weight.numel() for weight in network.parameters())
+
+
+def _multiply_adds(layers: nn.Sequential, images: torch.Tensor) -> tuple[int, torch.Tensor]:
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        features = layers(images)
+    return counter.get_total_flops() // 2, features
+
+
+if __name__ == "__main__":
+    write()

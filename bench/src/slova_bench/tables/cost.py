@@ -1,0 +1,66 @@
+"""Cost of a prediction, one row per method with rows: networks, passes, parameters and multiply-adds."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from slova_bench import labels
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
+from slova_bench.tables.assembly import Part, methods_table
+from slova_bench.tables.table import Column, Entry, Table, number, text
+
+__all__ = ["ON", "PATH", "Cost", "costs", "make"]
+
+PATH, ON = Path(__file__).parents[1] / "cost.csv", "cifar10"
+NOTES = (
+    "Computed from the networks by `python -m slova_bench.cost`, not measured. Passes of the last layer alone are "
+    "cheap: what comes before it is computed once.",
+    "Scores and clipping (ReAct) add few operations to the pass of softmax. Training: ACET has another forward and "
+    "backward pass per step of its attack, on a quarter as many images.",
+)
+
+
+class Cost(NamedTuple):
+    """Networks to train, passes per image (`last` is 1 if only the last layer has several), parameters of all networks,
+    and multiply-adds per image."""
+
+    networks: int
+    passes: int
+    last: int
+    parameters: int
+    multiply_adds: int
+
+
+def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    if on != ON:
+        raise MissingRowsError(f"costs are those of {ON}: run slova bench run shift --on {ON}")
+    experiments = [name for name in ("shift", "ood") if on in results.sets(name)]
+    run = {row.method for name in experiments for row in results.rows(name, on) if not row.variant}
+    known = costs()
+    found = {name: known[name] for name in labels.ordered(run) if name in known}
+    base = known["softmax"].multiply_adds
+    parts = [
+        _part("Networks", {name: text(one.networks) for name, one in found.items()}),
+        _part("Passes per image", {name: text(_passes(one)) for name, one in found.items()}),
+        _part("Parameters, million", {name: number(one.parameters / 1e6, digits=2) for name, one in found.items()}),
+        _part("Multiply-adds, million", {n: number(o.multiply_adds / 1e6, digits=1) for n, o in found.items()}),
+        _part("against softmax", {name: number(one.multiply_adds / base, digits=2) for name, one in found.items()}),
+    ]
+    return (methods_table(f"cost-{on}", f"Cost of a prediction, {labels.set_name(on)}", parts, notes=NOTES),)
+
+
+def costs() -> dict[str, Cost]:
+    """The cost of each method with ResNet-20 on CIFAR-10."""
+    with open(PATH, newline="", encoding="utf-8") as file:
+        return {line["method"]: Cost(*(int(line[part]) for part in Cost._fields)) for line in csv.DictReader(file)}
+
+
+def _part(head: str, entries: Mapping[str, Entry]) -> Part:
+    return Part(Column(head), {(name, ""): entry for name, entry in entries.items()})
+
+
+def _passes(cost: Cost) -> str | int:
+    return f"{cost.passes} of the last layer" if cost.last else cost.passes
