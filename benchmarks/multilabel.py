@@ -1,15 +1,19 @@
-"""Sets of labels on a multi-label ARFF file, before and after calibration: 2-layer networks, mean of five splits.
+"""Sets of labels on real multi-label data, before and after calibration: 2-layer networks, five splits.
 
-python benchmarks/multilabel.py emotions.arff 6     # the last 6 attributes are the labels
-python benchmarks/multilabel.py --digits            # two real digits side by side, no file wanted
+    python benchmarks/multilabel.py FOLDER     # with emotions.arff, yeast.arff, scene-train.arff and scene-test.arff
+
+The files are those of the Mulan collection; labels are the last attributes. The fourth set is made of two real digits
+side by side. Rows: benchmarks/results/multilabel.csv.
 """
 
 from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from scipy.io import arff
 from sklearn.datasets import load_digits
@@ -19,22 +23,27 @@ from slova.calibration import BetaCalibration
 from slova.losses import multilabel_loss
 from slova.multilabel import LabelCalibration, SetPrediction, SetScorer, hamming, set_ece, set_nll, subset_accuracy
 
-NAMES = ("subset accuracy", "Hamming", "set ECE", "set NLL", "MMC")
-KINDS = ("as trained", "set", "set, beta", "labels", "labels and set", "labels, set beta")
+NAMES = ("subset_accuracy", "hamming", "ece", "nll", "mmc")
+KINDS = ("nothing", "set", "set, beta", "labels", "labels and set", "labels, set beta")
+FILES = {"emotions": (["emotions"], 6), "yeast": (["yeast"], 14), "scene": (["scene-train", "scene-test"], 6)}
+SPLITS = 5
+RESULTS = Path(__file__).parent / "results" / "multilabel.csv"
 
 
 def main() -> None:
-    inputs, targets = digit_pairs() if sys.argv[1] == "--digits" else from_arff(sys.argv[1], int(sys.argv[2]))
-    rows, labels = targets.shape
-    print(f"{rows} rows, {inputs.shape[1]} features, {labels} labels, {targets.sum(1).mean():.2f} a row")
-    table = np.mean([split(inputs, targets, seed) for seed in range(5)], axis=0)
-    print(f"{'':20s}", *(f"{name:>16s}" for name in NAMES))
-    for kind, row in zip(KINDS, table, strict=True):
-        print(f"{kind:20s}", *(f"{value:16.3f}" for value in row))
+    torch.set_num_threads(1)
+    folder, found = Path(sys.argv[1]), []
+    sets = {name: from_arff([folder / f"{file}.arff" for file in files], n) for name, (files, n) in FILES.items()}
+    for name, (inputs, targets) in (sets | {"digits": digit_pairs()}).items():
+        for seed in range(SPLITS):
+            for kind, values in zip(KINDS, split(inputs, targets, seed), strict=True):
+                row = {"data": name, "rows": len(targets), "labels": targets.shape[1], "seed": seed, "calibrated": kind}
+                found.append(row | dict(zip(NAMES, values, strict=True)))
+    pd.DataFrame(found).to_csv(RESULTS, index=False, float_format="%.5g")
 
 
-def from_arff(path: str, labels: int) -> tuple[np.ndarray, np.ndarray]:
-    table = np.array([list(row) for row in arff.loadarff(path)[0]]).astype(float)
+def from_arff(paths: list[Path], labels: int) -> tuple[np.ndarray, np.ndarray]:
+    table = np.concatenate([np.array([list(row) for row in arff.loadarff(path)[0]]).astype(float) for path in paths])
     inputs = table[:, :-labels]
     return (inputs - inputs.mean(0)) / (inputs.std(0) + 1e-9), table[:, -labels:].astype(int)
 

@@ -83,11 +83,12 @@ def test_the_commands_of_the_readme_run(tmp_path):
     assert {"model.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_measurements_are_what_the_rows_say():
-    spec = importlib.util.spec_from_file_location("make_measurements", ROOT / "docs" / "make_measurements.py")
-    make_measurements = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_measurements)
-    assert make_measurements.PAGE.read_text() == make_measurements.page(), f"{make_measurements.PAGE} is stale"
+@pytest.mark.parametrize("name", ["make_measurements", "make_paper"])
+def test_the_measurements_are_what_the_rows_say(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.PAGE.read_text() == made.page(), f"{made.PAGE} is stale"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

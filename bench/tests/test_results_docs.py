@@ -11,6 +11,7 @@ from slova_bench.exhibits import PAPER_ITEMS, experiment_for
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.report.cards import write_cards
 from slova_bench.report.docs import results_page, write_docs
+from slova_bench.report.paper import seeds
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Staleness, State
@@ -22,7 +23,7 @@ CELL = Cell("shift", "slova", "", "cifar10-train", "cifar10-test", "", 0.0, 0, 1
 
 def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> ResultsFolder:
     """Rows of three methods under shift."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     generator, rows = np.random.default_rng(0), []
     for method in ("softmax", "slova", "slova_clean"):
         for shift, level in [("", 0), *((s, n) for s in PAPER_SHIFTS for n in range(1, 6))]:
@@ -60,6 +61,31 @@ def test_every_figure_of_the_page_is_there_and_every_link_leads_somewhere():
     assert len(anchors) == len(headings), "a heading that stands twice has another anchor"
     assert set(re.findall(r"\]\(#([^)]*)\)", page)) <= anchors
     assert [name for name in re.findall(r"\]\((\w[\w.-]*\.md)\)", page) if not (PAGE.parent / name).exists()] == []
+
+
+def test_every_part_of_the_paper_leads_somewhere():
+    """Links of the table to other pages, with their headings; those within the page have a test of their own."""
+    section = PAGE.read_text(encoding="utf-8").partition("## The paper, part by part")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith(("| In", "| ---"))]
+    assert len(lines) > 40
+    assert [line for line in lines if not re.search(r"\]\([\w#]", line)] == []
+    for name, anchor in re.findall(r"\]\(([\w/-]+\.md)#?([^)]*)\)", section):
+        page = (PAGE.parent / name).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+        assert anchor in {"", *(re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in headings)}, anchor
+
+
+def test_seeds_of_the_parts_are_counted_in_rows(tmp_path):
+    results = filled(tmp_path / "bench" / "results")
+    assert seeds(results, ("shift", "shift/slova", "ood/slova")) == "CIFAR-10 1; SLOVA, shift: CIFAR-10 1"
+    Results(results.folder, "shift-cifar10").append([Row.of(CELL._replace(seed=seed), "ece", 0.1) for seed in (7, 8)])
+    assert seeds(ResultsFolder.read(results.folder), ("shift", "shift/slova")) == (
+        "CIFAR-10 1 to 3; SLOVA, shift: CIFAR-10 3"
+    )
+    rows = tmp_path / "benchmarks" / "results" / "theorem.csv"
+    rows.parent.mkdir(parents=True)
+    rows.write_text("seed,slova\n0,1\n0,2\n4,1\n")
+    assert seeds(results, ("theorem.csv", "missing.csv")) == "2"
 
 
 def test_everything_in_the_paper_has_a_counterpart_or_a_command(tmp_path):

@@ -1,4 +1,4 @@
-"""Exponential calibration, a sum of powers: c(p) = sum_i beta_i p^alpha_i  (Eq. 5), fitted to the moving averages of a
+"""Exponential calibration, a sum of powers: c(p) = sum_i beta_i p^alpha_i  (Eq. 6), fitted to the moving averages of a
 validation set."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from slova_bench.claims import beyond, cost, far, ood, shift, standing, steps
 from slova_bench.claims.claim import Claim, JudgedClaim, Verdict
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables import sources
+from slova_bench.tables import published, sources
 
 __all__ = ["CLAIMS", "JudgedClaim", "Verdict", "judged_claims", "verdict_counts"]
 
@@ -53,9 +53,22 @@ def _judged(results: ResultsFolder, claims: Sequence[Claim], on: str) -> list[Ju
     except MissingRowsError:
         missing = (claim for claim in claims if claim.answers)  # only claims of the paper wait for rows
         return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in missing]
-    mark = sources.mark(results, experiment, on)
+    mark, seeds = sources.mark(results, experiment, on), _seeds(rows, results.paper, experiment)
     judged = (_judge(claim, rows, results.paper, on) for claim in claims)
-    return [replace(one, mark=mark) for one in judged if one is not None]
+    return [replace(one, mark=mark, seeds=seeds) for one in judged if one is not None]
+
+
+def _seeds(rows: Sequence[Row], paper: Sequence[Row], experiment: str) -> str:
+    """The least and the greatest number of seeds of the methods of the paper, over all training sets."""
+    theirs, found = (
+        set(published.counterparts(paper, experiment, {row.method for row in rows})),
+        dict[object, set[int]](),
+    )
+    for row in rows:
+        if not theirs or row.method in theirs:
+            found.setdefault((row.train, row.method), set()).add(row.seed)
+    counts = sorted(len(seeds) for seeds in found.values())
+    return "" if not counts else str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
 
 def _rows(results: ResultsFolder, experiment: str, across: bool, on: str) -> list[Row]:

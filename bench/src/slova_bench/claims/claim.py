@@ -27,7 +27,7 @@ class JudgedClaim:
     """A claim with the number of the paper, the number measured here, and the verdict.
 
     `answers` is the section of the paper, `mark` the kind of the rows where it is not the usual one ("quick").
-    Claims about other methods than SLOVA are judged but not `counted`.
+    Claims about other methods than SLOVA are judged but not `counted`. `seeds` are those of the methods of the paper.
     """
 
     claim: str
@@ -38,6 +38,7 @@ class JudgedClaim:
     verdict: Verdict
     mark: str = ""
     counted: bool = True
+    seeds: str = ""
 
     @property
     def where(self) -> str:

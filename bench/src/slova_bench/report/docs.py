@@ -11,7 +11,8 @@ from pathlib import Path
 
 from slova_bench import labels
 from slova_bench.claims import JudgedClaim, Verdict, judged_claims, verdict_counts
-from slova_bench.exhibits import PAPER_ITEMS, Exhibit, bullets, draw, exhibits, experiment_for
+from slova_bench.exhibits import Exhibit, bullets, draw, exhibits
+from slova_bench.report.paper import COMMAND, paper_section
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Staleness, check_staleness
 from slova_bench.tables import READING, Table, runs
@@ -20,13 +21,11 @@ from slova_bench.tables.writing import plain
 
 __all__ = ["results_page", "write_docs"]
 
-COMMAND = "slova bench report --docs docs"
 FIGURES = "figures"
 HOW_JUDGED = (
     "A claim has parts, such as metrics, sets or seeds: reproduced if all of them hold here, partly if some do. Ranks "
     "are plain mean ranks, judged seed by seed. Thresholds that the paper does not state are in the claim or beside it."
 )
-ELSEWHERE = {"Fig. 3": "[the method, formula by formula](method.md)"}
 
 
 def write_docs(results: ResultsFolder, folder: Path) -> list[Path]:
@@ -43,7 +42,7 @@ def results_page(
     """The page, with the figures in a folder. Staleness is checked unless `states` is given."""
     states = check_staleness(results) if states is None else states
     shown = exhibits(results, figures)
-    parts = [*_beginning(), *_found(results), *_counterparts(shown), *_run(results, states), *_sections(shown)]
+    parts = [*_beginning(), *_found(results), *paper_section(results, shown), *_run(results, states), *_sections(shown)]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
@@ -88,8 +87,8 @@ def _measured(found: Iterable[JudgedClaim]) -> list[str]:
 
 
 def _claims(found: Sequence[JudgedClaim]) -> str:
-    heads = ("Claim", "Trained on", "Verdict", "Paper", "Here", "Part of the paper")
-    rows = [(one.claim, one.where, one.verdict.value, one.paper, one.ours, one.answers) for one in found]
+    heads = ("Claim", "Trained on", "Seeds", "Verdict", "Paper", "Here", "Part of the paper")
+    rows = [(one.claim, one.where, one.seeds, one.verdict.value, one.paper, one.ours, one.answers) for one in found]
     entries = tuple(tuple(text(words) for words in row) for row in rows)
     return Table("claims", "Claims", tuple(Column(head) for head in heads), entries).markdown() if found else ""
 
@@ -105,20 +104,6 @@ def _waiting(found: Iterable[JudgedClaim]) -> list[str]:
 
 def _few(claims: Sequence[str]) -> str:
     return plain("; ".join(claims)) if len(claims) < 4 else f"{len(claims)} claims"
-
-
-def _counterparts(shown: Sequence[Exhibit]) -> list[str]:
-    lines = ["| In the paper | What it shows | Here |", "| --- | --- | --- |"]
-    for item, what in PAPER_ITEMS.items():
-        links = dict.fromkeys(f"[{plain(one.heading)}](#{one.anchor})" for one in shown if one.is_for(item))
-        lines.append(f"| {item} | {plain(what)} | {', '.join(links) or ELSEWHERE.get(item) or _missing(item)} |")
-    return ["## The paper's figures and tables", "\n".join(lines)]
-
-
-def _missing(item: str) -> str:
-    """The command for a part of the paper that has no counterpart yet."""
-    experiment = experiment_for(item)
-    return f"not run yet: `slova bench run {experiment} --on cifar10`" if experiment else f"not drawn: `{COMMAND}`"
 
 
 def _run(results: ResultsFolder, states: Mapping[str, Sequence[Staleness]]) -> list[str]:
