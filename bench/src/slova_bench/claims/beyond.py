@@ -12,7 +12,7 @@ from slova_bench.labels import look
 from slova_bench.results import Row
 from slova_bench.tables.assembly import shown
 from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
-from slova_bench.tables.seeds import Column
+from slova_bench.tables.seeds import Column, is_tied
 
 __all__ = ["CLAIMS"]
 
@@ -28,14 +28,16 @@ def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival
     seeds = _common(column for by_share in found.values() for column in by_share.values())
     if not seeds:
         return None
-    wins, words = 0, list[str]()
+    wins, ties, words = 0, 0, list[str]()
     for metric, by_share in found.items():
         columns = [means(_at(column, seeds)) for column in by_share.values()]
         pairs = [(column[method, ""], column[rival, ""]) for column in columns]
         wins += sum(labels.is_better(metric, *pair) for pair in pairs)
+        ties += sum(is_tied(column[method, ""], column[rival, ""]) for column in by_share.values())
         ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
         words.append(f"{labels.metric(metric).name} {ours} and {theirs}")
-    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles ({_seeds(seeds)})"
+    tied = f", {ties} of the nine not distinguished" if ties else ""
+    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles{tied} ({_seeds(seeds)})"
     return Check("", f"{count}: {'; '.join(words)}")
 
 

@@ -1,4 +1,4 @@
-"""The commands of the comparison: `slova bench run | images | list | report | demo`, one file each.
+"""The commands of the comparison: `slova bench run | images | list | report | paper | demo`, one file each.
 
 `slova` finds the group by the entry point `slova.commands`. The modules of the comparison are imported when a command
 runs.
@@ -20,6 +20,7 @@ __all__ = ["bench"]
         "images": "slova_bench.cli.images:images",
         "list": "slova_bench.cli.listing:listing",
         "report": "slova_bench.cli.report:report",
+        "paper": "slova_bench.cli.paper:paper",
         "demo": "slova_bench.cli.demo:demo",
     },
 )

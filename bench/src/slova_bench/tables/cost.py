@@ -35,10 +35,11 @@ class Cost(NamedTuple):
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
+    run = {row.method for row in results.rows("shift", on) if not row.variant}
+    if on in results.sets("ood"):
+        run |= {row.method for row in results.rows("ood", on) if not row.variant}
     if on != ON:
         raise MissingRowsError(f"costs are those of {ON}: run slova bench run shift --on {ON}")
-    experiments = [name for name in ("shift", "ood") if on in results.sets(name)]
-    run = {row.method for name in experiments for row in results.rows(name, on) if not row.variant}
     known = costs()
     found = {name: known[name] for name in labels.ordered(run) if name in known}
     base = known["softmax"].multiply_adds

@@ -1,0 +1,102 @@
+"""`slova bench paper`: all experiments of the paper, what is left of them, and what fits into a number of minutes."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from slova.cli.options import FILE
+from slova.cli.report import write
+from slova.cli.terminal import aligned
+from slova_bench.cli.options import data_dir, results, store
+from slova_bench.cli.report import comparison_page
+
+if TYPE_CHECKING:
+    from slova_bench.runner import Plan
+
+__all__ = ["missing", "paper", "plans"]
+
+SETS = ("cifar10", "cifar100", "svhn")
+OOD = ("softmax", "ceda", "acet_short", "react", "ova", "slova_raw", "slova", "slova_none_raw", "slova_none")
+BAYES = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova")
+# Experiment, training sets, methods (None: its own), preset; cheap ones first.
+WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
+    *((name, SETS[:1], None, "fair") for name in ("appendix", "ablation", "stability", "maps", "directions", "plane")),
+    ("shift", SETS[:1], BAYES, "fair"),
+    ("ood", SETS, OOD, "fair"),
+    ("shift", SETS[:1], ("softmax", "ova", "slova"), "paper"),
+    ("ood", SETS[:1], ("acet",), "fair"),
+)
+MINUTES = {"acet": 26.0, "acet_short": 3.8, "svi": 2.0, "dropout": 2.0}  # a training on one H200; others: USUAL
+USUAL = 1.2
+
+
+@click.command()
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="The first so many of each method.")
+@click.option(
+    "--minutes", type=click.FloatRange(0), default=0.0, show_default=True, help="Run what fits; 0: plan only."
+)
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for the best available.")
+@click.option("-o", "--output", type=FILE, default="report.html", show_default=True, help="The page to write.")
+@data_dir
+@results
+@store
+def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
+    """Plan the whole paper: what there is, what is missing, and how many GPU minutes that takes; then run what fits into
+    --minutes, and write the page.
+
+    Example: slova bench paper --minutes 60
+    """
+    from slova_bench.cli.progress import run_with_progress
+
+    every = plans(tuple(range(seeds)), **options)
+    left = [(plan, *missing(plan)) for plan in every]
+    click.echo(_table(left))
+    click.echo(f"{sum(takes for *_, takes in left):.0f} GPU minutes are missing (estimated for one H200)")
+    end = time.monotonic() + 60 * minutes
+    for plan, lacking, takes in left:
+        remaining = (end - time.monotonic()) / 60
+        if lacking and minutes and takes <= remaining:
+            run_with_progress(replace(plan, minutes=remaining))
+    if options["results"].is_dir():
+        write(output, comparison_page(options["results"]))
+
+
+def plans(seeds: tuple[int, ...], **options: Any) -> list[Plan]:
+    """One plan per experiment, training set and preset."""
+    from slova_bench.runner import Plan
+
+    return [
+        Plan(experiment=name, on=on, methods=methods, preset=preset, seeds=seeds, **options)
+        for name, sets, methods, preset in WORK
+        for on in sets
+    ]
+
+
+def missing(plan: Plan) -> tuple[list[tuple[str, int]], float]:
+    """Methods and seeds without rows, and the minutes that the networks of these take, each counted once."""
+    chosen, bench = plan.chosen(), plan.bench()
+    known = {(row.method, row.preset, row.seed) for row in plan.rows.read()}
+    if not chosen:
+        return ([] if known else [(plan.experiment, 0)]), 0.0
+    lacking = [(method, seed) for method in chosen for seed in plan.seeds]
+    lacking = [(method, seed) for method, seed in lacking if (method.name, method.preset, seed) not in known]
+    there = [(method, seed) for method in chosen for seed in plan.seeds if (method, seed) not in lacking]
+    trained = {json.dumps(bench.weights(*pair), sort_keys=True) for pair in there}
+    networks = {json.dumps(bench.weights(*pair), sort_keys=True): pair[0].name for pair in lacking}
+    takes = sum(MINUTES.get(name, USUAL) for key, name in networks.items() if key not in trained)
+    return [(method.name, seed) for method, seed in lacking], takes
+
+
+def _table(left: list[tuple[Plan, list[tuple[str, int]], float]]) -> str:
+    rows = [["experiment", "on", "preset", "missing", "minutes"]]
+    for plan, lacking, takes in left:
+        names = dict.fromkeys(name for name, _ in lacking)
+        words = ", ".join(f"{name} ({sum(one == name for one, _ in lacking)})" for name in names) or "nothing"
+        rows.append([plan.experiment, plan.on, plan.preset, words, f"{takes:.0f}"])
+    return aligned(rows)
