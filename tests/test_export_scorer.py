@@ -1,5 +1,6 @@
 """An exported scorer computes the same as the scorer, in ONNX Runtime and in torch, for every head and calibrator."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -74,8 +75,9 @@ def inputs_of(head: str, logits: np.ndarray) -> np.ndarray:
     return np.exp(slova.log_ova(logits)) if head.endswith("probabilities") else logits
 
 
-@pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
-@pytest.mark.parametrize("calibration", FITTED)
+@pytest.mark.parametrize(
+    ("head", "calibration"), [*(("slova", name) for name in FITTED), ("ova", "temperature"), ("softmax", "histogram")]
+)
 def test_onnx_runtime_computes_the_same_as_the_scorer(head, calibration, tmp_path):
     none_calibrator = None if head == "softmax" else NONE_CALIBRATOR
     before = AffineCalibration(0.9, 0.3)
@@ -97,9 +99,7 @@ def test_onnx_runtime_computes_the_same_as_the_scorer(head, calibration, tmp_pat
     [
         (1, "exponential"),
         (2, "beta"),
-        (10_000, "exponential"),
         (10_000, "isotonic"),
-        (10_000, "none"),
         (10_000, "temperature"),
     ],
 )
@@ -152,9 +152,13 @@ def test_outputs_have_names_and_types_and_a_dynamic_batch(tmp_path):
     assert keys == {f"slova.{name}" for name in ("version", "classes", "head", "reject", "opset")}
 
 
-@pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("calibration", [name for name in CALIBRATORS if name not in ("affine", "distance")])
-@pytest.mark.parametrize("none", [False, True])
+PAIRS = list(itertools.product(HEADS, [name for name in CALIBRATORS if name not in ("affine", "distance")]))
+
+
+@pytest.mark.parametrize(
+    ("head", "calibration", "none"),
+    [(head, name, (list(HEADS).index(head) + list(CALIBRATORS).index(name)) % 2 == 0) for head, name in PAIRS],
+)
 @pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning", "ignore::slova.CalibrationWarning")
 def test_every_registered_head_and_calibrator_is_exported_without_torch(head, calibration, none):
     logits, labels = logits_of(5)[:150].astype(np.float64), np.arange(150) % (2 if HEADS[head].columns else 4)

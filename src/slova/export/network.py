@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from slova._batches import Batch
 from slova.classifier import Classifier
 from slova.export.example_inputs import given_rows, random_rows
-from slova.export.file_metadata import ExportError
+from slova.export.file_metadata import OUTPUTS, ExportError
 from slova.export.job import NO_ROWS, Exported, Job, Rows, check_and_write
 from slova.export.parity import Bounds, Parity
-from slova.export.torch_program import Answers, archived, input_names, run_batch, traced
+from slova.export.torch_program import Answers, Logits, archived, input_names, run_batch, traced
 
 __all__ = ["export_classifier", "exported_network"]
 
@@ -50,16 +50,20 @@ def export_network(network: nn.Module, stream: Iterator[Batch], job: Job, tolera
 
 
 def exported_network(network: nn.Module, batch: Batch, names: list[str], job: Job) -> Exported:
-    inputs = (*batch[0], *batch[1].values())
-    program = traced(Answers(network, job.scorer, job.reject, list(batch[1]), job.passes), inputs)
+    """The network followed by the scorer. In a graph, the network is traced by torch, and the scorer records itself."""
+    inputs, keywords = (*batch[0], *batch[1].values()), list(batch[1])
+    answers = Answers(network, keywords, job.passes, job.scorer, job.reject)
     if job.path.suffix == ".pt2":
-        return archived(program, names, job.metadata(None))
+        return archived(traced(answers, inputs), names, job.metadata(None))
     try:
-        from slova.export.onnx_graph import graphed
-        from slova.export.onnx_operators import OPSET
+        from slova.export.onnx_graph import joined, translated
     except ImportError as error:
         raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
-    return graphed(program, names, job.metadata(OPSET))
+    try:
+        model = translated(traced(Logits(network, keywords, job.passes), inputs), names, ["logits", "distances"])
+        return joined(model, job)
+    except (AttributeError, TypeError):  # a custom head or calibrator that needs torch
+        return joined(translated(traced(answers, inputs), names, list(OUTPUTS)), job)
 
 
 def _rows(network: nn.Module, stream: Iterable[Batch], names: list[str], job: Job) -> Iterator[Rows]:

@@ -7,14 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from slova._backend import Array, to_numpy
-from slova.export.onnx_operators import OPSET
 
 __all__ = ["Graph", "Node"]
 
-IR_VERSION = 8  # the first with opset 18
 TRUTH = ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or")
 REDUCTIONS = ("ArgMax", "ReduceMax", "ReduceProd", "ReduceSum")
 
@@ -42,7 +40,7 @@ class Graph:
             return self.constant(inputs[0].value, inputs[1].dtype)
         key = operator, tuple(value.name for value in inputs), str(attributes)
         if key not in self.known:
-            name = f"{operator}_{len(self.nodes)}"
+            name = f"slova/{operator}_{len(self.nodes)}"
             self.nodes.append(helper.make_node(operator, [value.name for value in inputs], [name], **attributes))
             dtype, shape = _dtype(operator, inputs, attributes), _shape(operator, inputs, attributes)
             self.known[key] = Node(self, name, dtype, shape)
@@ -53,7 +51,7 @@ class Graph:
         array = array if dtype is None else array.astype(helper.tensor_dtype_to_np_dtype(dtype))
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.known:
-            name = f"constant_{len(self.constants)}"
+            name = f"slova/constant_{len(self.constants)}"
             self.constants[name] = numpy_helper.from_array(array, name)
             self.known[key] = Node(self, name, self.constants[name].data_type, array.shape, array)
         return self.known[key]
@@ -61,15 +59,15 @@ class Graph:
     def as_node(self, value: Any) -> Node:
         return value if isinstance(value, Node) else self.constant(value)
 
-    def model(self, logits: Node, outputs: dict[str, Node], lines: dict[str, str]) -> Any:
-        nodes = [helper.make_node("Identity", [value.name], [name]) for name, value in outputs.items()]
+    def write(self, graph: GraphProto, outputs: dict[str, Node]) -> None:
+        """Append the nodes to a graph that computes what they start from, and give it these outputs."""
+        graph.node.extend(self.nodes)
+        graph.node.extend(helper.make_node("Identity", [value.name], [name]) for name, value in outputs.items())
+        used = {name for node in self.nodes for name in node.input}
+        graph.initializer.extend(value for name, value in self.constants.items() if name in used)
         described = [helper.make_tensor_value_info(name, value.dtype, value.shape) for name, value in outputs.items()]
-        inputs = [helper.make_tensor_value_info(logits.name, logits.dtype, logits.shape)]
-        graph = helper.make_graph([*self.nodes, *nodes], "slova", inputs, described, list(self.constants.values()))
-        imports = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="slova")
-        helper.set_model_props(model, lines)
-        return model
+        del graph.output[:]
+        graph.output.extend(described)
 
 
 def _binary(operator: str, *, swapped: bool = False) -> Callable[[Node, Any], Node]:

@@ -10,26 +10,52 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
+from onnx import ModelProto, TensorProto, helper
 
 from slova._backend import Array, to_numpy
 from slova.export import onnx_operators as formulas
 from slova.export.file_metadata import OUTPUTS, Metadata
-from slova.export.onnx_operators import record
+from slova.export.onnx_operators import OPSET, record
 from slova.export.onnx_tracing import Graph, Node
 from slova.scorer import Scorer
 
-__all__ = ["scorer_graph"]
+__all__ = ["append_scorer", "scorer_graph"]
+
+IR_VERSION = 8  # the first with opset 18
+HALF = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def scorer_graph(scorer: Scorer, reject: float, metadata: Metadata) -> bytes:
     """The content of an .onnx file with the input logits and the five outputs."""
-    graph = Graph(_Onnx)
-    logits = Node(graph, "logits", TensorProto.FLOAT, ("batch", scorer.head.columns or scorer.classes))
-    with record(graph):
-        found = (*scorer.predict(logits, reject=reject), scorer(logits).log_probs)
-    content: bytes = graph.model(logits, dict(zip(OUTPUTS, found, strict=True)), metadata.lines).SerializeToString()
+    logits = helper.make_tensor_value_info(
+        "logits", TensorProto.FLOAT, ("batch", scorer.head.columns or scorer.classes)
+    )
+    graph, imports = helper.make_graph([], "slova", [logits], [logits]), [helper.make_opsetid("", OPSET)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="slova")
+    append_scorer(model, scorer, reject)
+    helper.set_model_props(model, metadata.lines)
+    content: bytes = model.SerializeToString()
     return content
+
+
+def append_scorer(model: ModelProto, scorer: Scorer, reject: float) -> None:
+    """Replace the outputs logits (N, K) and distances (N, D), if any, by the five outputs of the scorer."""
+    graph = Graph(_Onnx)
+    names, types = zip(
+        *((output.name, output.type.tensor_type.elem_type) for output in model.graph.output), strict=True
+    )
+    columns = (scorer.head.columns or scorer.classes, scorer.distances)
+    logits, *distances = (
+        Node(graph, name, dtype, ("batch", size)) for name, dtype, size in zip(names, types, columns, strict=False)
+    )
+    if logits.dtype in HALF:
+        logits = graph.Cast(logits, to=TensorProto.FLOAT)
+    with record(graph):
+        label, *probs = scorer.predict(logits, reject=reject, distances=distances[0] if distances else None)
+        log_probs = scorer(logits, *distances).log_probs
+    if logits.dtype == TensorProto.DOUBLE:
+        *probs, log_probs = (graph.Cast(each, to=TensorProto.FLOAT) for each in (*probs, log_probs))
+    graph.write(model.graph, dict(zip(OUTPUTS, (label, *probs, log_probs), strict=True)))
 
 
 class _Onnx:

@@ -21,28 +21,40 @@ from slova.export.job import Exported
 from slova.scorer import Scorer
 from slova.vision.passes import Passes
 
-__all__ = ["Answers", "archived", "input_names", "quiet", "run_batch", "shapes", "traced"]
+__all__ = ["Answers", "Logits", "archived", "input_names", "quiet", "run_batch", "shapes", "traced"]
 
 
-class Answers(nn.Module):
-    """The five outputs of an exported classifier: those of `Scorer.predict`, and the log-probabilities of all classes.
-    `names` are the keyword arguments of the network, which are the last inputs."""
+class Logits(nn.Module):
+    """The logits of a network, and the distances where it has passes. `names` are the keyword arguments of the network,
+    which are the last inputs."""
 
-    def __init__(
-        self,
-        network: nn.Module,
-        scorer: Scorer,
-        reject: float,
-        names: Sequence[str] = (),
-        passes: Passes | None = None,
-    ) -> None:
+    def __init__(self, network: nn.Module, names: Sequence[str] = (), passes: Passes | None = None) -> None:
         super().__init__()
-        self.network, self.scorer, self.reject, self.names, self.passes = network, scorer, reject, tuple(names), passes
+        self.network, self.names, self.passes = network, tuple(names), passes
 
     def forward(self, *inputs: Any) -> tuple[Tensor, ...]:
+        logits, distances = self.run(*inputs)
+        return (logits,) if distances is None else (logits, distances)
+
+    def run(self, *inputs: Any) -> tuple[Tensor, Tensor | None]:
         first = len(inputs) - len(self.names)
-        batch = inputs[:first], dict(zip(self.names, inputs[first:], strict=True))
-        logits, distances = run_batch(self.network, self.passes, batch)
+        return run_batch(
+            self.network, self.passes, (inputs[:first], dict(zip(self.names, inputs[first:], strict=True)))
+        )
+
+
+class Answers(Logits):
+    """The five outputs of an exported classifier: those of `Scorer.predict`, and the log-probabilities of all
+    classes."""
+
+    def __init__(
+        self, network: nn.Module, names: Sequence[str], passes: Passes | None, scorer: Scorer, reject: float
+    ) -> None:
+        super().__init__(network, names, passes)
+        self.scorer, self.reject = scorer, reject
+
+    def forward(self, *inputs: Any) -> tuple[Tensor, ...]:
+        logits, distances = self.run(*inputs)
         label, *probs = self.scorer.predict(logits, reject=self.reject, distances=distances)
         return (label, *(prob.float() for prob in probs), self.scorer(logits, distances).log_probs.float())
 
@@ -56,7 +68,7 @@ def run_batch(network: nn.Module, passes: Passes | None, batch: Batch) -> tuple[
     return (run(batch), None) if passes is None else passes(network, batch, run)
 
 
-def traced(answers: Answers, inputs: tuple[Any, ...]) -> ExportedProgram:
+def traced(answers: Logits, inputs: tuple[Any, ...]) -> ExportedProgram:
     """The program, for any number of rows."""
     try:
         with quiet():
