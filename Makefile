@@ -29,7 +29,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 tests: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q tests bench/tests
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -q tests bench/tests
 
 fuzz: $(READY)  ## CASES mutated files and requests (100,000 in about ten minutes); a small part is in the tests
 	OMP_NUM_THREADS=1 SLOVA_FUZZ_CASES=$(CASES) $(BIN)/pytest -n 2 -q --timeout 0 tests/fuzz

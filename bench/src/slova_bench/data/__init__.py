@@ -62,7 +62,7 @@ def load(name: str, *, folder: str | Path | None = None, limit: int | None = Non
     images, labels = found.images[rows][:limit], found.labels[rows][:limit]
     import torch
 
-    channels_first = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+    channels_first = np.array(images.transpose(0, 3, 1, 2), order="C")  # a copy, which the caller may change
     return Split(name, torch.from_numpy(channels_first), torch.from_numpy(labels.astype(np.int64)))
 
 
