@@ -15,6 +15,7 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if BROWSER is None:
         pytest.skip("there is no browser here: apt-get install chromium")
+    playwright.expect.set_options(timeout=60_000)  # on a loaded machine a page takes its time
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         yield browser

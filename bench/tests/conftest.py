@@ -137,7 +137,6 @@ class Opened:
 
     def __init__(self, page, path) -> None:
         self.page, self.path, self.messages, self.requests = page, path, [], []
-        page.set_default_timeout(8000)
         page.on("console", lambda message: self.messages.append(message.text))
         page.on("pageerror", lambda error: self.messages.append(str(error)))
         page.on("dialog", lambda dialog: (self.messages.append(dialog.message), dialog.dismiss()))

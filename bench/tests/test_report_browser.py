@@ -14,11 +14,9 @@ def test_every_panel_is_silent_and_fits(opened, width):
     opened.messages.clear()
     for panel in PANELS:
         page = opened.open(panel, width=width)
-        page.wait_for_timeout(200)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, panel
-        charts = page.locator("#part-metric .chart svg")
         if panel != "ablation":
-            charts.first.wait_for()
+            page.locator("#part-metric .chart svg").first.wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, panel
     assert opened.messages == []
     assert {url for url in opened.requests if not url.startswith(("file:", "data:"))} <= {"about:blank"}
 

@@ -109,7 +109,7 @@ def test_a_worker_killed_in_mid_job_costs_no_row(engine, written, scorer, tmp_pa
     killer = threading.Thread(target=kill_a_writer, args=(tmp_path, killed), daemon=True)
     killer.start()
     done = batch.score(many.partitions(rows=5000, size=50), tmp_path / "out", scorer, engine=engine)
-    killer.join(10)
+    killer.join(60)
     assert len(killed) == 1
     assert (done.rows, done.parts) == (100_000, 20)
     assert_scored(tmp_path / "out", many, scorer, 0.0)

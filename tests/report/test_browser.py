@@ -35,7 +35,6 @@ def page(browser, path):
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
-    page.set_default_timeout(8000)
     page.goto(f"file://{path}")
     yield page
     page.close()

@@ -110,7 +110,7 @@ class Client:
 
     def ask(self, method, path, body=None, headers=None):
         """Status, headers and content."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
@@ -124,17 +124,14 @@ class Client:
         status, _, content = self.ask("POST", path, body, headers)
         return status, json.loads(content)
 
-    def raw(self, *parts, wait=20):
-        """What comes back for these bytes, until the server closes, or falls silent."""
-        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=wait)) as connection:
+    def raw(self, *parts, until=None):
+        """What comes back for these bytes, until the server closes, or these bytes have come."""
+        with closing(socket.create_connection(("127.0.0.1", self.port), timeout=60)) as connection:
             for part in parts:
                 connection.sendall(part)
             received = b""
-            try:
-                while chunk := connection.recv(65536):
-                    received += chunk
-            except TimeoutError:
-                pass
+            while (until is None or until not in received) and (chunk := connection.recv(65536)):
+                received += chunk
             return received
 
     def metrics(self, headers=None):
@@ -157,7 +154,7 @@ def running(app, limits=None):
         yield Client(port)
     finally:
         made.should_exit = True
-        thread.join(20)
+        thread.join(60)
         listener.close()
         assert not thread.is_alive()
 

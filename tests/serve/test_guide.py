@@ -32,7 +32,7 @@ def port(tmp_path):
     try:
         yield re.search(r":(\d+),", process.stderr.readline())[1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.communicate()

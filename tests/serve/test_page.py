@@ -19,7 +19,6 @@ expect = playwright.expect
 @pytest.fixture
 def page(browser):
     page = browser.new_page()
-    page.set_default_timeout(8000)
     page.messages, page.requests = [], []
     page.on("console", lambda message: page.messages.append(message.text))
     page.on("pageerror", lambda error: page.messages.append(str(error)))

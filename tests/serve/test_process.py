@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from contextlib import contextmanager
+import urllib.request
+from contextlib import closing, contextmanager, suppress
 
 import numpy as np
 import onnx
@@ -44,12 +44,15 @@ def started(*words, env=None):
 
 
 def ask(port, method="POST", path="/predict", body=GOOD, headers=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request(method, path, body, headers or {})
-    answer = connection.getresponse()
-    found = answer.status, json.loads(answer.read())
-    connection.close()
-    return found
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def read(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+        return answer.read()
 
 
 def test_a_request_in_flight_is_answered_and_no_new_one_is_taken(saved, scorer):
@@ -58,13 +61,14 @@ def test_a_request_in_flight_is_answered_and_no_new_one_is_taken(saved, scorer):
         found = []
         asking = threading.Thread(target=lambda: found.append(ask(port)))
         asking.start()
-        time.sleep(0.3)
+        while b"slova_requests_in_flight 1" not in read(port, "/metrics"):
+            pass
         process.send_signal(signal.SIGTERM)
-        time.sleep(0.4)
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", port))
-        asking.join(10)
-        assert process.wait(10) == 0
+        with suppress(ConnectionRefusedError):
+            while True:
+                socket.create_connection(("127.0.0.1", port)).close()
+        asking.join(60)
+        assert process.wait(60) == 0
         assert process.stderr.read() == "stopped\n"
         idle.close()
     status, answers = found[0]
@@ -115,7 +119,7 @@ def test_an_exported_model_is_served_with_its_names_and_threshold(graph):
         describe = ask(port, "GET", "/predict", None)[1]
         assert (describe["names"], describe["reject"]) == (["ash", "elm", "oak"], 0.5)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def error(*words) -> str:
