@@ -1,7 +1,7 @@
 """`slova serve` under load, beside a plain FastAPI endpoint that runs the same ONNX file and has none of the rest: no
 dynamic batching, limits, metrics or checks. Loopback, a fixed number of requests, clients in separate processes.
 
-python benchmarks/serving.py [--requests 2000]
+python benchmarks/serving.py [--requests 2000] [--clients 1 16 64 256]
 
 Each pair is measured side by side in this run, in alternating rounds. Machines are noisy: compare ratios, not seconds.
 """
@@ -69,19 +69,22 @@ LOADS = [Load(1, 1), Load(1, 8), Load(1, 32), Load(32, 8), Load(256, 8), Load(32
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=2000, help="of a round")
-    requests = parser.parse_args().requests
+    help_text = "of one row and one request at a time, in place of the usual loads"
+    parser.add_argument("--clients", type=int, nargs="+", metavar="N", help=help_text)
+    chosen = parser.parse_args()
+    loads = LOADS if chosen.clients is None else [Load(1, clients) for clients in chosen.clients]
     with both_servers() as (ours, theirs):
-        compare(requests, ours, theirs)
+        compare(loads, chosen.requests, ours, theirs)
 
 
-def compare(requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
+def compare(loads: list[Load], requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
     for port, _ in (ours, theirs):
         measure(Load(1, 8), 500, port)  # warms up
     before, counted, failed = (memory(ours[1]), memory(theirs[1])), 0, 0
     print(f"{requests:,} requests a round, median of {ROUNDS}; {PROCESSES} client processes, {os.cpu_count()} cores")
     print(f"{'':30} {'slova serve':>28} {'plain FastAPI':>28}   ratio of")
     print(f"{'':30} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9}   req/s")
-    for load in LOADS:
+    for load in loads:
         rounds = [[measure(load, requests, port) for port, _ in servers(load, ours, theirs)] for _ in range(ROUNDS)]
         columns = [np.median([each[i][:3] for each in rounds], axis=0) for i in range(len(rounds[0]))]
         failed += sum(each[3] for one in rounds for each in one)

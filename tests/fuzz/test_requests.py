@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 pytest.importorskip("fastapi")
 
 from slova.scorer import Scorer
-from slova.serve.json_input import most_marks
 from slova.serve.limits import Limits, RequestError
 from slova.serve.load import scorer_model
-from slova.serve.oip_request import parse_request
-from slova.serve.responses import oip_response, plain_response
-from slova.serve.routes import parse_plain
+from slova.serve.requests import most_marks, parse_infer, parse_predict
+from slova.serve.responses import infer_response, predict_response
 
 MODEL, LIMITS = scorer_model(Scorer(classes=3), name="map"), Limits(rows=64)
 MOST = most_marks(MODEL, LIMITS.rows)
@@ -46,16 +44,16 @@ def answered(body, parse, respond) -> bool:
 def plain(body) -> bool:
     def respond(parsed):
         answer = MODEL.apply_reject(run(parsed[0]), parsed[1])
-        return json.loads(plain_response(answer, MODEL).body)
+        return json.loads(predict_response(answer, MODEL).body)
 
-    return answered(body, lambda body: parse_plain(body, MODEL, LIMITS, MOST), respond)
+    return answered(body, lambda body: parse_predict(body, MODEL, LIMITS, MOST), respond)
 
 
 def infer(body, head=None) -> bool:
     def respond(parsed):
-        return oip_response(parsed, MODEL.apply_reject(run(parsed.inputs), parsed.reject), MODEL).body
+        return infer_response(parsed, MODEL.apply_reject(run(parsed.inputs), parsed.reject), MODEL).body
 
-    return answered(body, lambda body: parse_request(body, MODEL, LIMITS, MOST, head=head), respond)
+    return answered(body, lambda body: parse_infer(body, MODEL, LIMITS, MOST, head=head), respond)
 
 
 def run(inputs):

@@ -5,8 +5,8 @@ import pytest
 
 from slova.export.file_metadata import Validation
 from slova.heads import NONE
-from slova.serve.drift import DriftMonitor
 from slova.serve.load import scorer_model
+from slova.serve.monitoring import DriftMonitor
 
 LABEL = np.zeros(1, int)
 

@@ -71,8 +71,8 @@ def serve(
     try:
         from slova.serve import Batching, Limits, application, listen, load_model
         from slova.serve import serve as run_server
-        from slova.serve.examples import with_examples
         from slova.serve.limits import MIB
+        from slova.serve.load import with_examples
 
         loaded = with_examples(load_model(model, name=name, reject=reject, threads=threads), examples)
     except ImportError as error:

@@ -1,27 +1,42 @@
-"""The ASGI application: all routes, the middleware, and error handlers."""
+"""The ASGI application: the plain route, those of the Open Inference Protocol v2 (KServe, NVIDIA Triton), metrics, and
+what all predictions share: the body is read within limits, the model is run, and its answer is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
+from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 
 import slova
+from slova.prediction import COLUMNS
 from slova.serve import schema
-from slova.serve.drift import WINDOW
-from slova.serve.limits import Batching, Limits, RequestError
+from slova.serve.batching import Batcher, Job
+from slova.serve.limits import Admission, Batching, Limits, RequestError, Ticket
 from slova.serve.middleware import Middleware, error_response
-from slova.serve.model import Model
-from slova.serve.oip_routes import add_oip_routes
+from slova.serve.model import Arrays, Model
+from slova.serve.monitoring import WINDOW, DriftMonitor, ServerMetrics
 from slova.serve.pages import add_pages
-from slova.serve.routes import add_routes
-from slova.serve.service import Service
+from slova.serve.requests import Counts, check_rows, most_marks, parse_infer, parse_predict
+from slova.serve.responses import VERSION, check_size, infer_response, predict_response
 
 __all__ = ["application"]
 
 DEFAULT_LIMITS, DEFAULT_BATCHING = Limits(), Batching()
+SMALL = 64 << 10  # bytes of a body that is parsed at once; larger ones would delay others
+HEAD = "inference-header-content-length"
+MODEL, VERSIONED = "/v2/models/{name}", "/v2/models/{name}/versions/{version}"
+PLAIN: dict[str, Any] = {"tags": ["plain"]}
+HEALTH: dict[str, Any] = {"tags": ["health"]}
+PROTOCOL: dict[str, Any] = {"tags": ["Open Inference Protocol"]}
+Parsed = TypeVar("Parsed")
+Parse = Callable[[bytearray, Model, Limits, Counts], Parsed]
 
 
 def application(
@@ -35,23 +50,137 @@ def application(
     """The application that serves a model. With a `token`, requests without it are restricted to the health routes, the
     pages and the OpenAPI description. Drift is measured on the last `window` rows."""
     service = Service(model, limits, batching, window)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with service.working():
-            yield
-
     app = FastAPI(
-        title="slova", version=slova.__version__, description=schema.ABOUT, lifespan=lifespan,
+        title="slova", version=slova.__version__, description=schema.ABOUT, lifespan=service.working,
         docs_url=None, redoc_url=None, redirect_slashes=False,  # a redirect would follow a forged Host
     )  # fmt: skip
     app.add_middleware(Middleware, metrics=service.metrics, token=token)
     app.add_exception_handler(RequestError, _request_error)
     app.add_exception_handler(HTTPException, _http_error)
-    add_routes(app, service)
-    add_oip_routes(app, service)
+    _add_predictions(app, service)
+    _add_descriptions(app, service)
     add_pages(app)
     return app
+
+
+class Service:
+    """A model with its queue, limits, metrics and drift monitor."""
+
+    def __init__(self, model: Model, limits: Limits, batching: Batching, window: int) -> None:
+        self.model, self.limits = model, limits
+        self.monitor, self.admission = DriftMonitor(model.validation, window), Admission(limits)
+        self.metrics = ServerMetrics(model, self.monitor, self.admission)
+        self.batcher = Batcher(model.run, batching, self.metrics.batches.observe)
+        self.most = most_marks(model, limits.rows)
+        self._parser = ThreadPoolExecutor(1, "slova-parse")
+
+    @asynccontextmanager
+    async def working(self, _: FastAPI) -> AsyncIterator[None]:
+        """Run the threads."""
+        async with self.batcher.working():
+            yield
+        self._parser.shutdown(wait=False, cancel_futures=True)
+
+    async def parsed(self, request: Request, ticket: Ticket, parse: Parse[Parsed]) -> Parsed:
+        """The request, whose place is taken when its body is there. Large bodies are parsed one at a time in a
+        thread."""
+        body = await self._body(request, ticket)
+        ticket.admit()
+        call = partial(parse, body, self.model, self.limits, self.most)
+        return call() if len(body) <= SMALL else await asyncio.get_running_loop().run_in_executor(self._parser, call)
+
+    async def _body(self, request: Request, ticket: Ticket) -> bytearray:
+        """The whole body, counted while it is received, in limited time. A large one is rejected before any of it is
+        read."""
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            raise RequestError(415, "compressed bodies are not supported")
+        length, seconds, body = request.headers.get("content-length", ""), self.limits.body_seconds, bytearray()
+        if length.isdigit() and int(length) > self.limits.body:
+            raise RequestError(413, f"the body has {length} bytes; the limit is {self.limits.body}")
+        try:
+            async with asyncio.timeout(seconds):
+                async for part in request.stream():
+                    ticket.hold(len(part))
+                    body += part
+        except TimeoutError as error:
+            raise RequestError(408, f"the body was not received within {seconds:g} seconds") from error
+        return body
+
+    async def predict(self, request: Request, inputs: Arrays, outputs: Iterable[str], reject: float) -> Arrays:
+        required = self.model.required_outputs(tuple(outputs), reject)
+        found = await self.batcher.outputs(Job(inputs, required, request.is_disconnected))
+        answer = self.model.apply_reject(found, reject)
+        self.monitor.add(answer["confidence"], answer["label"])
+        return answer
+
+
+def _add_predictions(app: FastAPI, service: Service) -> None:
+    model, limits = service.model, service.limits
+
+    @app.post("/predict", summary="One prediction per row", **PLAIN, **schema.PREDICT)
+    async def predict(request: Request) -> Response:
+        with service.admission.enter(_client(request)) as ticket:
+            inputs, reject = await service.parsed(request, ticket, parse_predict)
+            return predict_response(await service.predict(request, inputs, COLUMNS, reject), model)
+
+    @app.post(f"{MODEL}/infer", summary="Run the model", **PROTOCOL, **schema.INFER)
+    @app.post(f"{VERSIONED}/infer", include_in_schema=False)
+    async def infer(request: Request, name: str, version: str = VERSION) -> Response:
+        _check(model, name, version)
+        with service.admission.enter(_client(request)) as ticket:
+            parsed = await service.parsed(request, ticket, partial(parse_infer, head=request.headers.get(HEAD)))
+            check_size(parsed, check_rows(parsed.inputs, limits), model, limits)
+            answer = await service.predict(request, parsed.inputs, parsed.outputs, parsed.reject)
+            return infer_response(parsed, answer, model)
+
+
+def _add_descriptions(app: FastAPI, service: Service) -> None:
+    model = service.model
+
+    @app.get("/predict", summary="The inputs of the model", **PLAIN)
+    async def description() -> dict[str, Any]:
+        return model.describe()
+
+    @app.get("/metrics", summary="Prometheus metrics", **HEALTH)
+    async def metrics() -> Response:
+        page = generate_latest(service.metrics.registry)
+        return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/v2/health/live", summary="Whether the server is up", **HEALTH)
+    async def live() -> dict[str, bool]:
+        return {"live": True}
+
+    @app.get("/v2/health/ready", summary="Whether the server is ready", **HEALTH)
+    async def ready() -> dict[str, bool]:
+        return {"ready": True}
+
+    @app.get("/v2", summary="The server", **PROTOCOL)
+    async def server() -> dict[str, Any]:
+        return {"name": "slova", "version": slova.__version__, "extensions": ["binary_tensor_data"]}
+
+    @app.get(f"{MODEL}/ready", summary="Whether the model is ready", **PROTOCOL)
+    @app.get(f"{VERSIONED}/ready", include_in_schema=False)
+    async def model_ready(name: str, version: str = VERSION) -> dict[str, Any]:
+        _check(model, name, version)
+        return {"name": name, "ready": True}
+
+    @app.get(MODEL, summary="The model: its inputs and outputs", **PROTOCOL)
+    @app.get(VERSIONED, include_in_schema=False)
+    async def metadata(name: str, version: str = VERSION) -> dict[str, Any]:
+        _check(model, name, version)
+        tensors = {key: [each.describe() for each in getattr(model, key)] for key in ("inputs", "outputs")}
+        return {"name": model.name, "versions": [VERSION], "platform": model.platform, **tensors}
+
+
+def _check(model: Model, name: str, version: str) -> None:
+    if name != model.name:
+        raise RequestError(404, f"unknown model {name[:80]!r}; this server has {model.name!r}")
+    if version != VERSION:
+        raise RequestError(404, f"unknown version {version[:80]!r} of {name}; this server has {VERSION!r}")
+
+
+def _client(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _request_error(_: Request, error: Exception) -> Response:

@@ -19,11 +19,10 @@ import numpy as np
 from starlette.requests import ClientDisconnect
 
 from slova.serve.limits import Batching, unavailable
-from slova.serve.model import Arrays
+from slova.serve.model import Arrays, Values
 
 __all__ = ["Batcher", "Job"]
 
-Values = np.ndarray[Any, Any]
 Run = Callable[[Arrays, Sequence[str]], Mapping[str, Values]]
 DISCONNECT_CHECK_SECONDS = 0.05  # time in the queue after which the connection of the client is checked
 
@@ -38,13 +37,24 @@ class Job:
     since: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     answer: asyncio.Future[Arrays] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    @property
-    def rows(self) -> int:
-        return len(next(iter(self.inputs.values())))
+    def __post_init__(self) -> None:
+        self.rows = len(next(iter(self.inputs.values())))
+        self.kind = tuple((name, values.shape[1:]) for name, values in self.inputs.items())
 
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        return tuple((name, values.shape[1:]) for name, values in self.inputs.items())
+    def resolve(self, outcome: Arrays | Exception) -> None:
+        if self.answer.done():
+            return
+        if isinstance(outcome, Exception):
+            self.answer.set_exception(outcome)
+        else:
+            self.answer.set_result(outcome)
+
+    async def cancelled(self) -> bool:
+        """Whether the client has disconnected; checked only after some time in the queue."""
+        waited = asyncio.get_running_loop().time() - self.since
+        if not self.answer.done() and waited > DISCONNECT_CHECK_SECONDS and await self.disconnected():
+            self.resolve(ClientDisconnect())
+        return self.answer.done()
 
 
 class Batcher:
@@ -68,8 +78,8 @@ class Batcher:
             with suppress(asyncio.CancelledError):
                 await worker
             pool.shutdown(wait=False)
-            left = [*self._running, *self._waiting]
-            _resolve(left, [unavailable("the server is shutting down")] * len(left))
+            for job in (*self._running, *self._waiting):
+                job.resolve(unavailable("the server is shutting down"))
 
     async def outputs(self, job: Job) -> Arrays:
         self._waiting.append(job)
@@ -77,25 +87,24 @@ class Batcher:
         return await job.answer
 
     async def _work(self, pool: ThreadPoolExecutor) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._gather()
             self._running = batch = await self._take()
             if batch:
                 self.observe(sum(job.rows for job in batch))
-                _resolve(batch, await loop.run_in_executor(pool, _outcomes, self.run, batch))
+                outcomes = await asyncio.get_running_loop().run_in_executor(pool, _outcomes, self.run, batch)
+                for job, outcome in zip(batch, outcomes, strict=True):
+                    job.resolve(outcome)
 
     async def _gather(self) -> None:
         """Wait until a batch is full, or the oldest request has waited long enough."""
-        loop = asyncio.get_running_loop()
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        until = self._waiting[0].since + self.batching.seconds
-        while sum(job.rows for job in self._waiting) < self.batching.rows and loop.time() < until:
-            self._arrived.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(until):
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._waiting[0].since + self.batching.seconds):
+                while self.batching.seconds and sum(job.rows for job in self._waiting) < self.batching.rows:
+                    self._arrived.clear()
                     await self._arrived.wait()
 
     async def _take(self) -> list[Job]:
@@ -106,7 +115,7 @@ class Batcher:
         room = self.batching.rows
         while self._waiting and room > 0:
             job = self._waiting.popleft()
-            if await _is_cancelled(job):
+            if await job.cancelled():
                 continue
             if batch and (job.kind != batch[0].kind or job.rows > room):
                 others.append(job)
@@ -117,47 +126,23 @@ class Batcher:
         return batch
 
 
-async def _is_cancelled(job: Job) -> bool:
-    """Whether the client has disconnected; checked only after some time in the queue."""
-    waited = asyncio.get_running_loop().time() - job.since
-    if not job.answer.done() and waited > DISCONNECT_CHECK_SECONDS and await job.disconnected():
-        job.answer.set_exception(ClientDisconnect)
-    return job.answer.done()
-
-
-def _outcomes(run: Run, batch: Sequence[Job]) -> list[Arrays | Exception]:
+def _outcomes(run: Run, batch: Sequence[Job]) -> list[Any]:
     """The outputs or the exception of each job. Warnings about extreme inputs would fill the log of the server."""
     try:
         with np.errstate(all="ignore"):
-            return list(_run(run, batch))
+            return _separated(run, batch)
     except Exception as error:
         return [error] if len(batch) == 1 else [_outcomes(run, [job])[0] for job in batch]
 
 
-def _run(run: Run, batch: Sequence[Job]) -> list[Arrays]:
+def _separated(run: Run, batch: Sequence[Job]) -> list[Arrays]:
     wanted = tuple(dict.fromkeys(name for job in batch for name in job.wanted))
-    inputs = {name: _joined([job.inputs[name] for job in batch]) for name in batch[0].inputs}
-    outputs = run(inputs, wanted)
+    parts = {name: [job.inputs[name] for job in batch] for name in batch[0].inputs}
+    outputs = run({name: each[0] if len(each) == 1 else np.concatenate(each) for name, each in parts.items()}, wanted)
     ends = np.cumsum([job.rows for job in batch]).tolist()
     wrong = [f"{name} {values.shape}" for name, values in outputs.items() if len(values) != ends[-1]]
     if wrong:
         raise ValueError(f"the model returned {', '.join(wrong)} for {ends[-1]} rows")
-    return [_part(job, outputs, end) for job, end in zip(batch, ends, strict=True)]
-
-
-def _part(job: Job, outputs: Mapping[str, Values], end: int) -> Arrays:
-    return {name: outputs[name][end - job.rows : end] for name in job.wanted}
-
-
-def _joined(parts: list[Values]) -> Values:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _resolve(batch: Sequence[Job], outcomes: Sequence[Arrays | Exception]) -> None:
-    for job, outcome in zip(batch, outcomes, strict=True):
-        if job.answer.done():
-            continue
-        if isinstance(outcome, Exception):
-            job.answer.set_exception(outcome)
-        else:
-            job.answer.set_result(outcome)
+    return [
+        {name: outputs[name][end - job.rows : end] for name in job.wanted} for job, end in zip(batch, ends, strict=True)
+    ]

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from slova.serve.prometheus import ServerMetrics
+from slova.serve.monitoring import ServerMetrics
 
 __all__ = ["HEAD", "Middleware", "error_response"]
 

@@ -14,9 +14,15 @@ import numpy as np
 from slova.heads import NONE
 from slova.prediction import COLUMNS
 
-__all__ = ["Arrays", "Model", "ModelError", "Tensor"]
+__all__ = ["DTYPES", "Arrays", "Model", "ModelError", "Tensor", "Values"]
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+Values = np.ndarray[Any, Any]
+Arrays = dict[str, Values]
+DTYPES = {"BOOL": np.dtype("?")} | {
+    f"{name}{8 * size}": np.dtype(f"<{kind}{size}")
+    for name, kind, sizes in (("UINT", "u", (1, 2, 4, 8)), ("INT", "i", (1, 2, 4, 8)), ("FP", "f", (2, 4, 8)))
+    for size in sizes
+}  # the numeric data types of the Open Inference Protocol
 
 
 class ModelError(ValueError):
@@ -50,12 +56,12 @@ class Model:
     platform: str
     inputs: tuple[Tensor, ...]
     classes: int
-    run: Callable[[Arrays, Sequence[str]], Mapping[str, np.ndarray[Any, Any]]]
+    run: Callable[[Arrays, Sequence[str]], Mapping[str, Values]]
     head: str = ""
     names: tuple[str, ...] | None = None
     exported_reject: float = 0.0
     reject: float = 0.0
-    validation: np.ndarray[Any, Any] | None = None
+    validation: Values | None = None
     examples: Any = None
 
     @property
