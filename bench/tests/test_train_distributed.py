@@ -22,7 +22,7 @@ from torch import distributed, nn
 
 CPU = torch.device("cpu")
 RECIPE = Recipe(epochs=3, batch=50, rate=0.05, augment=crop)
-DIGITS = Recipe(epochs=10, batch=64, rate=0.1, augment=crop)
+DIGITS = Recipe(epochs=15, batch=64, rate=0.1, augment=crop)
 EPOCHS = 4
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 

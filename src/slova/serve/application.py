@@ -68,8 +68,8 @@ class Service:
 
     def __init__(self, model: Model, limits: Limits, batching: Batching, window: int) -> None:
         self.model, self.limits = model, limits
-        self.monitor, self.admission = DriftMonitor(model.validation, window), Admission(limits)
-        self.metrics = ServerMetrics(model, self.monitor, self.admission)
+        self.admission = Admission(limits)
+        self.metrics = ServerMetrics(model, DriftMonitor(model.validation, window), self.admission)
         self.batcher = Batcher(model.run, batching, self.metrics.batches.observe)
         self.most = most_marks(model, limits.rows)
         self._parser = ThreadPoolExecutor(1, "slova-parse")
@@ -110,7 +110,7 @@ class Service:
         required = self.model.required_outputs(tuple(outputs), reject)
         found = await self.batcher.outputs(Job(inputs, required, request.is_disconnected))
         answer = self.model.apply_reject(found, reject)
-        self.monitor.add(answer["confidence"], answer["label"])
+        self.metrics.predicted(answer["confidence"], answer["label"])
         return answer
 
 

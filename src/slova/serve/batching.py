@@ -101,11 +101,12 @@ class Batcher:
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(self._waiting[0].since + self.batching.seconds):
-                while self.batching.seconds and sum(job.rows for job in self._waiting) < self.batching.rows:
-                    self._arrived.clear()
-                    await self._arrived.wait()
+        if self.batching.seconds:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._waiting[0].since + self.batching.seconds):
+                    while sum(job.rows for job in self._waiting) < self.batching.rows:
+                        self._arrived.clear()
+                        await self._arrived.wait()
 
     async def _take(self) -> list[Job]:
         """Requests of the same kind as the oldest one, in order. An oversized oldest request runs alone. The others go

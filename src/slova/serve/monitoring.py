@@ -29,6 +29,7 @@ __all__ = ["WINDOW", "Drift", "DriftMonitor", "ServerMetrics"]
 WINDOW = 10_000
 CHANCE_QUANTILE = math.sqrt(-math.log(0.05 / 2) / 2)  # 95 % quantile of the limiting Kolmogorov-Smirnov distribution
 EMPTY = -1
+TOGETHER = 64  # requests
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 EDGES = (5, 10, 20, 30, 40, 50, 60, 70, 80, 85, 90, 92, 94, 96, 98, 99)  # percent of confidence; finer where it is high
 
@@ -96,6 +97,7 @@ class ServerMetrics(Collector):
         self.batches = Histogram("slova_batch_rows", "Rows per batch.", buckets=sizes, registry=self.registry)
         info = {"name": model.name, "head": model.head, "classes": str(model.classes), "slova": slova.__version__}
         Info("slova_model", "The model that is served.", registry=self.registry).info(info)
+        self._uncounted: list[tuple[Values, Values]] = []
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
 
@@ -103,7 +105,20 @@ class ServerMetrics(Collector):
         self.requests.labels(route, str(code)).inc()
         self.seconds.labels(route).observe(seconds)
 
+    def predicted(self, confidence: Values, label: Values) -> None:
+        """Count answered rows, many requests at a time: counting takes about as long for one row as for hundreds."""
+        self._uncounted.append((confidence, label))
+        if len(self._uncounted) >= TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        if self._uncounted:
+            confidence, label = map(np.concatenate, zip(*self._uncounted, strict=True))
+            self._uncounted.clear()
+            self.monitor.add(confidence, label)
+
     def collect(self) -> Iterator[Metric]:
+        self._count()
         monitor = self.monitor
         yield CounterMetricFamily("slova_rows", "Rows answered.", monitor.rows)
         yield CounterMetricFamily("slova_none", "Rows answered with NONE.", monitor.nones)
