@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from slova.cli import main
 
-COMMANDS = ["run", "images", "list", "report", "demo"]
+COMMANDS = ["run", "images", "list", "report", "paper", "demo"]
 
 
 def test_the_commands_are_listed():

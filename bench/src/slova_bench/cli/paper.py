@@ -29,7 +29,7 @@ WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
     *((name, SETS[:1], None, "fair") for name in ("appendix", "ablation", "stability", "maps", "directions", "plane")),
     ("shift", SETS[:1], BAYES, "fair"),
     ("ood", SETS, OOD, "fair"),
-    ("shift", SETS[:1], ("softmax", "ova", "slova"), "paper"),
+    ("shift", SETS[:1], ("ova", "slova_raw", "slova"), "paper"),
     ("ood", SETS[:1], ("acet",), "fair"),
 )
 MINUTES = {"acet": 26.0, "acet_short": 3.8, "svi": 2.0, "dropout": 2.0}  # a training on one H200; others: USUAL
@@ -47,8 +47,8 @@ USUAL = 1.2
 @results
 @store
 def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
-    """Plan the whole paper: what there is, what is missing, and how many GPU minutes that takes; then run what fits into
-    --minutes, and write the page.
+    """Plan the whole paper: what there is, what is missing, and how many GPU minutes that takes; then run what fits
+    into --minutes, and write the page.
 
     Example: slova bench paper --minutes 60
     """
