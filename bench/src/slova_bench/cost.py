@@ -24,7 +24,7 @@ from slova_bench.tables.cost import PATH, Cost
 __all__ = ["cost_of", "write"]
 
 ON, CLASSES = "cifar10", 10
-VIEWS = {"slova_mirror": 2}  # an image and its flip
+VIEWS = {"slova_mirror": 2, "slova_image_flip": 2, "softmax_augmented_flip": 2, "slova_image_turns": 4}  # of an image
 
 
 def cost_of(method: Method) -> Cost:
@@ -49,8 +49,9 @@ def _network(build: Callable[[Backbone, int], nn.Sequential]) -> tuple[int, int,
         network = build(dataset_recipe(ON).backbone, CLASSES).eval()
         images = torch.empty(1, 3, 32, 32)
     first = next((place for place, layer in enumerate(network) if is_random(layer)), 0)
-    once, features = _multiply_adds(network[:first], images)
-    each, _ = _multiply_adds(network[first:], features)
+    layers = list(network)
+    once, features = _multiply_adds(nn.Sequential(*layers[:first]), images)
+    each, _ = _multiply_adds(nn.Sequential(*layers[first:]), features)
     return once, each, sum(weight.numel() for weight in network.parameters())
 
 
