@@ -24,7 +24,8 @@ from slova_bench.tables.cost import PATH, Cost
 __all__ = ["cost_of", "write"]
 
 ON, CLASSES = "cifar10", 10
-VIEWS = {"slova_mirror": 2, "slova_image_flip": 2, "softmax_augmented_flip": 2, "slova_image_turns": 4}  # of an image
+FLIPPED = ("slova_mirror", "slova_image_flip", "softmax_augmented_flip")
+VIEWS = dict.fromkeys(FLIPPED, 2) | {"slova_image_turns": 4, "rotpred": 4}
 
 
 def cost_of(method: Method) -> Cost:
