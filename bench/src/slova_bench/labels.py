@@ -10,6 +10,7 @@ __all__ = [
     "Look",
     "Metric",
     "better",
+    "in_order",
     "is_better",
     "look",
     "metric",
@@ -123,6 +124,9 @@ METHODS = {
     "softmax_augmented_fdbd": Look("Softmax, augmented, fDBD", _OLIVE, "|", _BOTH),
     "softmax_augmented_ash": Look("Softmax, augmented, ASH-S", _OLIVE, "_", _DOT),
     "softmax_augmented_knn": Look("Softmax, augmented, nearest neighbours", _OLIVE, "3", _BOTH),
+    "fitted": Look("Sum of powers, fitted to the exact curve", _ORANGE),  # the curves of Appendix A
+    "exact": Look("Exact", _BLACK, "o", _DOT),
+    "approximate": Look("Approximation 1 − (1 − P)ᴷ", _BLUE, "o", _DASH),
 }
 BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
@@ -189,6 +193,13 @@ def ordered(methods: Iterable[str]) -> list[str]:
     """Methods in the order of tables and legends. Unknown methods come last, by name."""
     places = {name: place for place, name in enumerate(METHODS)}
     return sorted(set(methods), key=lambda name: (places.get(name, len(places)), name))
+
+
+def in_order(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Methods with their variants in the order of every legend; variants follow their method."""
+    found = list(names)
+    places = {method: place for place, method in enumerate(ordered(method for method, _ in found))}
+    return sorted(found, key=lambda name: (places[name[0]], name[1]))
 
 
 def metric(name: str) -> Metric:

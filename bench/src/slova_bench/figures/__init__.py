@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from matplotlib.figure import Figure
+from typing import Any
 
 from slova_bench.figures import (
-    ablation,
-    appendix,
     confidence_map,
     critical,
     directions,
+    ignorance,
     maps,
     planes,
     reliability,
@@ -25,7 +23,7 @@ from slova_bench.figures import (
     sources,
     stability,
 )
-from slova_bench.figures.style import save
+from slova_bench.figures.drawing import save
 from slova_bench.results_folder import ResultsFolder
 
 __all__ = ["FIGURES", "Drawing", "save"]
@@ -45,7 +43,7 @@ class Drawing:
     answers: str
     experiment: str
     caption: str
-    draw: Callable[[ResultsFolder, str], Figure]
+    draw: Callable[[ResultsFolder, str], dict[str, Any]]
     across: bool = False
 
     def sets(self, results: ResultsFolder) -> tuple[str, ...]:
@@ -88,7 +86,8 @@ FIGURES = (
         "Fig. 5, Sec. 4.1",
         "shift",
         "One box per method: quartiles over the kinds of shift at one severity, with whiskers from the least to the "
-        "greatest value; every value is a mean over seeds. The arrow points in the better direction.",
+        "greatest value; every value is a mean over seeds. The arrow points in the better direction. More than eight "
+        "methods are in columns with the same axes, SLOVA in each.",
         lambda results, on: shift.plot(sources.usual_rows(results, on, shift.METRICS)),
     ),
     Drawing(
@@ -126,7 +125,7 @@ FIGURES = (
         "ablation",
         "One box per method: quartiles over the clean set and all shifts and severities, with whiskers from the "
         "least to the greatest value; every value is a mean over seeds.",
-        lambda results, on: ablation.plot(sources.rows(results, on, "ablation", shift.METRICS)),
+        lambda results, on: shift.plot_steps(sources.rows(results, on, "ablation", shift.METRICS)),
     ),
     Drawing(
         "calibration-map",
@@ -134,7 +133,8 @@ FIGURES = (
         "Sec. 3.6",
         "maps",
         "Dots are moving averages over the pairs of probability and hit of the validation set, for the first seed; the "
-        "line is the fitted calibrator. On the right both axes are logarithmic; windows without hits are not shown.",
+        "line is the fitted calibrator, in grey those of other seeds. On the right both axes are logarithmic; windows "
+        "without hits are not shown.",
         lambda results, on: maps.plot(sources.rows(results, on, "maps", maps.METRICS)),
     ),
     Drawing(
@@ -160,7 +160,7 @@ FIGURES = (
         "Sec. 4.1",
         "shift",
         "Predictions below a threshold of confidence are rejected: the error among the others by their share, at a "
-        "hundred thresholds from 0.99 down.",
+        "hundred thresholds from 0.99 down. At most eight methods in a row, SLOVA in each.",
         lambda results, on: risk_coverage.plot(sources.histograms(results, on)),
     ),
     Drawing(
@@ -170,7 +170,7 @@ FIGURES = (
         "appendix",
         "The calibration of a product of uniform numbers: exact, the paper's approximation, and a sum of powers "
         "fitted to the exact curve.",
-        lambda results, on: appendix.plot(sources.curves(results, on)),
+        lambda results, on: ignorance.plot(sources.curves(results, on)),
     ),
     Drawing(
         "stability",
@@ -178,7 +178,7 @@ FIGURES = (
         "Fig. 10, App. B",
         "stability",
         "Above by the number of terms M, below by the number of points n_b, the other as in the paper: means over "
-        "seeds, the band from the least to the greatest value. The optimal fit has neither.",
+        "seeds, with lines from the least to the greatest value. Dashed: the optimal fit, which has neither.",
         lambda results, on: stability.plot(sources.rows(results, on, "stability", stability.METRICS)),
     ),
 )

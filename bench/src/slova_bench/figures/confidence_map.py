@@ -3,48 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import altair as alt
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+import pandas as pd
 
 from slova._backend import Array
 from slova.heads import log_ova, log_slova
-from slova_bench.figures.style import CONFIDENCE, canvas, styled
+from slova_bench.figures.drawing import beside, finished, inlined
+from slova_bench.frame import Frame
 
 __all__ = ["plot"]
 
 HEADS = {"one-vs-all: max p": log_ova, "SLOVA: this and no other": log_slova}
 PLACES = {"none fits": (0.17, 0.12), "both fit": (0.83, 0.93), "one fits": (0.86, 0.12)}
-POINTS = 301
+POINTS, SIDE = 40, 300  # along an axis, and its length in pixels
 
 
-@styled
-def plot() -> Figure:
+def plot() -> dict[str, Any]:
     """Drawn from the two formulas, without rows."""
-    figure, axes = canvas(1, 2, (8.6, 4.0), sharey=True)
-    p = np.linspace(1e-6, 1 - 1e-6, POINTS)
-    pairs = np.stack(np.meshgrid(p, p), axis=-1)
-    for axis, (name, head) in zip(axes[0], HEADS.items(), strict=True):
-        picture = axis.imshow(
-            _confidence(head, pairs), origin="lower", extent=(0, 1, 0, 1), vmin=0, vmax=1, cmap=CONFIDENCE
-        )
-        axis.set(title=name, xlabel="p(class 1)")
-        axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-        axis.grid(visible=False)
-        _name_places(axis, head)
-    axes[0, 0].set_ylabel("p(class 2)")
-    figure.colorbar(picture, ax=list(axes[0]), label="confidence", shrink=0.9)
-    return figure
+    return finished(beside(_panel(title, head) for title, head in HEADS.items()))
+
+
+def _panel(title: str, head: Callable[[Array], Array]) -> dict[str, Any]:
+    axis: dict[str, Any] = {"values": [0, 0.5, 1], "grid": False, "format": "~g"}
+    unit = alt.Scale(domain=[0, 1], nice=False)
+    x = alt.X("left:Q").title("p(class 1)").scale(unit).axis(**axis)
+    y = alt.Y("low:Q").title("p(class 2)").scale(unit).axis(**axis)
+    colour = alt.Color("confidence:Q").scale(domain=[0, 1], scheme="cividis").title("confidence")
+    colour = colour if head is log_slova else colour.legend(None)
+    cells = alt.Chart(alt.NamedData("cells")).mark_rect().encode(x=x, x2="right", y=y, y2="high", color=colour)
+    words = alt.Chart(alt.NamedData("places")).mark_text(fontSize=13)
+    words = words.encode(x="left:Q", y="low:Q", text="name:N", color=alt.Color("ink:N").scale(None).legend(None))
+    spec = (cells + words).resolve_scale(color="independent").properties(title=title, width=SIDE, height=SIDE)
+    return inlined(spec.to_dict(), cells=_cells(head), places=_places(head))
+
+
+def _cells(head: Callable[[Array], Array]) -> Frame:
+    """Squares of the plane with the confidence in their middle."""
+    edges = np.linspace(0, 1, POINTS + 1).round(4)
+    across, up = (part.ravel() for part in np.meshgrid(range(POINTS), range(POINTS)))
+    middle = (np.stack([across, up], axis=-1) + 0.5) / POINTS
+    return pd.DataFrame(
+        {
+            "left": edges[across],
+            "right": edges[across + 1],
+            "low": edges[up],
+            "high": edges[up + 1],
+            "confidence": _confidence(head, middle).round(3),
+        }
+    )
+
+
+def _places(head: Callable[[Array], Array]) -> Frame:
+    found = pd.DataFrame(list(PLACES.values()), columns=["left", "low"]).assign(name=list(PLACES))
+    bright = _confidence(head, np.array(list(PLACES.values()))) > 0.6
+    return found.assign(ink=np.where(bright, "black", "white"))
 
 
 def _confidence(head: Callable[[Array], Array], p: Array) -> Array:
     """The larger of the two readouts of probabilities (..., 2)."""
     return np.asarray(np.exp(head(np.log(p) - np.log1p(-p))).max(axis=-1))
-
-
-def _name_places(axis: Axes, head: Callable[[Array], Array]) -> None:
-    for name, place in PLACES.items():
-        bright = _confidence(head, np.array(place)) > 0.6
-        axis.text(*place, name, ha="center", va="center", color="black" if bright else "white", fontsize=10)

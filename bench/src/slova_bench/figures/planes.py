@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
-from slova._backend import Array
-from slova_bench.figures.groups import by_method
-from slova_bench.figures.style import CONFIDENCE, canvas, styled, wrapped
+from slova_bench import labels
+from slova_bench.figures.drawing import beside, finished, panel
 from slova_bench.results_folder import Plane
 
 __all__ = ["plot"]
 
+SIDE = 12  # of a point in pixels
 
-@styled
-def plot(planes: Sequence[Plane]) -> Figure:
+
+def plot(planes: Sequence[Plane]) -> dict[str, Any]:
     """The mean over seeds, with a common colour scale."""
-    methods = by_method(planes)
-    figure, axes = canvas(1, len(methods), (3.4 * len(methods) + 0.8, 3.5), sharey=True)
-    for axis, (look, own) in zip(axes[0], methods, strict=True):
-        alphas, betas, confidence = _picture(own)
-        picture = axis.pcolormesh(alphas, betas, confidence.T, vmin=0, vmax=1, cmap=CONFIDENCE, rasterized=True)
-        axis.set(xlabel="α", aspect="equal", xticks=_ticks(alphas), yticks=_ticks(betas))
-        axis.grid(visible=False)
-        wrapped(axis, look.name, 40)
-    axes[0, 0].set_ylabel("β")
-    figure.colorbar(picture, ax=list(axes[0]), label="mean confidence", shrink=0.9)
-    return figure
-
-
-def _ticks(points: Array) -> list[float]:
-    return [float(tick) for tick in np.linspace(points.min(), points.max(), 5)]
-
-
-def _picture(planes: Sequence[Plane]) -> tuple[Array, Array, Array]:
-    """The axes and the mean confidence (alphas, betas) of planes with the same points."""
-    points = np.array([plane.points for plane in planes]).mean(axis=0)
-    alphas, betas = np.unique(points[:, 0]), np.unique(points[:, 1])
-    order = np.lexsort((points[:, 1], points[:, 0]))
-    return alphas, betas, points[order, 2].reshape(len(alphas), len(betas))
+    points = [(one.method, one.preset, *point) for one in planes for point in one.points]
+    found = pd.DataFrame(points, columns=["method", "variant", "alpha", "beta", "value"])
+    means = found.groupby(["method", "variant", "alpha", "beta"])["value"].mean().round(3).reset_index()
+    order = labels.in_order({(one.method, one.preset) for one in planes})
+    own = {name: means[(means["method"] == name[0]) & (means["variant"] == name[1])] for name in order}
+    return finished(
+        beside(
+            panel("plane", labels.look(*name).name, points=one, width=SIDE * one["alpha"].nunique(),
+                  height=SIDE * one["beta"].nunique())
+            for name, one in own.items()
+        )
+    )  # fmt: skip

@@ -2,56 +2,55 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+import pandas as pd
 
 from slova.metrics.reliability import interval
-from slova_bench.figures.groups import Counts, by_method, summed
-from slova_bench.figures.style import canvas, styled, wrapped
-from slova_bench.histograms import BINS, Histogram
-from slova_bench.labels import Look
+from slova_bench import labels
+from slova_bench.figures.drawing import finished, grid, inlined, looked, of, panel, scaled
+from slova_bench.frame import Frame, Name, names, total
+from slova_bench.histograms import BINS
 
 __all__ = ["plot"]
 
-COLUMNS = 5
+COLUMNS, SIDE = 5, 165
 WIDTH = BINS // 20  # bins of a histogram per bin of the diagram, as on the page
 SHADE = 0.35  # height of the densest bin, as a share of the panel
+DIAGONAL = pd.DataFrame({"confidence": [0, 1], "accuracy": [0, 1]})
 
 
-@styled
-def plot(histograms: Sequence[Histogram]) -> Figure:
+def plot(histograms: Frame) -> dict[str, Any]:
     """One panel per method, with all of its histograms added up. The intervals count each image once, although it was
     evaluated under several shifts and seeds."""
-    methods = by_method(histograms)
-    columns = min(COLUMNS, len(methods))
-    rows = math.ceil(len(methods) / columns)
-    figure, axes = canvas(rows, columns, (1.9 * columns + 0.4, 2.05 * rows + 0.4), sharex=True, sharey=True)
-    for axis, (look, own) in zip(axes.flat, methods, strict=False):
-        _panel(axis, look, summed(own))
-    for axis in axes.flat[len(methods) :]:
-        axis.set_axis_off()
-    for axis in axes.flat[max(0, len(methods) - columns) : len(methods)]:
-        axis.tick_params(labelbottom=True)  # the lowest of each column
-    figure.supxlabel("confidence", fontsize=9)
-    figure.supylabel("accuracy", fontsize=9)
-    return figure
+    return finished(grid((_panel(name, of(histograms, [name])) for name in names(histograms)), COLUMNS))
 
 
-def _panel(axis: Axes, look: Look, counts: Counts) -> None:
-    density = counts.answers / max(counts.answers.max(), 1)
-    axis.stairs(SHADE * density, np.linspace(0, 1, BINS + 1), fill=True, color="#c8c8c8")
-    axis.plot([0, 1], [0, 1], color="#777777", linewidth=0.8)
-    answers, hits, total = (part.reshape(-1, WIDTH).sum(axis=1) for part in counts[:3])
-    some = answers > 0
-    share = hits[some] / answers[some]
-    low, high = interval(hits[some] / counts.times, answers[some] / counts.times)
-    spread = np.abs([share - low, high - share])
-    axis.errorbar(total[some] / answers[some], share, spread, fmt="o", color=look.colour, markersize=3, linewidth=1.1)
-    axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    axis.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-    wrapped(axis, look.name, 22)
+def _panel(name: Name, histograms: Frame) -> dict[str, Any]:
+    title = labels.look(*name).name
+    points = looked(curve(histograms).assign(method=name[0], variant=name[1]))
+    drawn = panel("reliability", title, width=SIDE, height=SIDE, points=points, diagonal=DIAGONAL)
+    answers = total(histograms)[0]
+    heights = SHADE * np.append(answers, answers[-1]) / max(answers.max(), 1)
+    density = pd.DataFrame({"confidence": np.arange(BINS + 1) / BINS, "height": heights})
+    drawn = scaled(drawn, "size", range=[4, 30])
+    return {**drawn, "layer": [_shade(density), *drawn["layer"]]}
+
+
+def curve(histograms: Frame) -> Frame:
+    """Mean confidence, accuracy and its interval in each bin that holds something."""
+    bins = total(histograms).reshape(3, -1, WIDTH).sum(axis=2)
+    answers, hits, confidence = bins[:, bins[0] > 0]
+    low, high = interval(hits / len(histograms), answers / len(histograms))
+    parts = {"confidence": confidence / answers, "accuracy": hits / answers, "low": low, "high": high}
+    return pd.DataFrame({**parts, "rows": answers})
+
+
+def _shade(density: Frame) -> dict[str, Any]:
+    encoding = {
+        "x": {"field": "confidence", "type": "quantitative"},
+        "y": {"field": "height", "type": "quantitative"},
+    }
+    mark = {"type": "area", "interpolate": "step-after", "color": "#cccccc"}
+    return inlined({"data": {"name": "density"}, "mark": mark, "encoding": encoding}, density=density.round(4))

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
+import pandas as pd
 
-from slova_bench.figures.groups import Counts, by_method, summed
-from slova_bench.figures.style import canvas, keys, line, styled
-from slova_bench.histograms import Histogram
+from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, of, panel, scaled
+from slova_bench.frame import NAME, Frame, Name, names, total
 
 __all__ = ["curve", "plot"]
 
-Floats = NDArray[np.float64]
+TITLES = {False: "clean test set", True: "all shifts and severities"}
 
 
-@styled
-def plot(histograms: Sequence[Histogram]) -> Figure:
-    """The clean test set on the left, all shifts and severities together on the right."""
-    figure, axes = canvas(1, 2, (9.0, 4.4))
-    for axis, shifted in zip(axes[0], (False, True), strict=True):
-        _panel(axis, [found for found in histograms if bool(found.cell.shift) is shifted])
-        axis.set_title("all shifts and severities" if shifted else "clean test set")
-    axes[0, 0].set_ylabel("error among the accepted")
-    keys(figure, [Line2D([], [], **line(look)) for look, _ in by_method(histograms)], 5)
-    return figure
+def plot(histograms: Frame) -> dict[str, Any]:
+    """The clean test set on the left, all shifts and severities together on the right; at most eight methods in a
+    row."""
+    shifted = histograms["shift"] != ""
+    found = {side: _curves(histograms[shifted == side]) for side in TITLES}
+    return finished(below((_row(found, group) for group in groups(names(histograms))), own_keys=True))
 
 
-def curve(counts: Counts) -> tuple[Floats, Floats]:
+def curve(histograms: Frame) -> Frame:
     """Coverage and risk at each threshold that accepts something, the highest first."""
-    count, hits = np.cumsum(counts.answers[::-1]), np.cumsum(counts.hits[::-1])
-    some = np.flatnonzero(np.diff(count, prepend=0))
-    return count[some] / count[-1], 1 - hits[some] / count[some]
+    answers, hits, _ = np.cumsum(total(histograms)[:, ::-1], axis=1)
+    some = np.flatnonzero(np.diff(answers, prepend=0))
+    return pd.DataFrame({"coverage": answers[some] / answers[-1], "risk": 1 - hits[some] / answers[some]})
 
 
-def _panel(axis: Axes, histograms: Sequence[Histogram]) -> None:
-    for look, own in by_method(histograms):
-        axis.plot(*curve(summed(own)), **line(look))
-    axis.set(xlabel="coverage: share of predictions accepted", xlim=(0, 1.01), ylim=(0, None))
+def _curves(histograms: Frame) -> Frame:
+    own = {name: curve(found) for name, found in histograms.groupby(NAME)}
+    parts = [one.assign(method=method, variant=variant) for (method, variant), one in own.items()]
+    return pd.concat(parts) if parts else pd.DataFrame(columns=[*NAME, "coverage", "risk"])
+
+
+def _row(found: dict[bool, Frame], group: list[Name]) -> dict[str, Any]:
+    panels = []
+    for side, title in TITLES.items():
+        every = found[side]
+        points = looked(of(every, group), group)
+        drawn = panel("risk", title, width=400, height=260, points=points, marks=points.iloc[:0])
+        panels.append(scaled(drawn, "y", domain=[0, every["risk"].max()], nice=True))
+    return keyed(beside(panels), group, columns=4, symbol="stroke")

@@ -1,66 +1,46 @@
-"""Accuracy, ECE, NLL and Brier score by the severity of a shift (Fig. 5): one box per method over kinds of shift."""
+"""Accuracy, ECE, NLL and Brier score by the severity of a shift (Fig. 5), and over all severities (Fig. 8): one box per
+method over kinds of shift."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from typing import Any
 
 from slova_bench import labels
-from slova_bench.figures.groups import at_levels, by_method
-from slova_bench.figures.style import canvas, fill, keys, styled
-from slova_bench.labels import Look
-from slova_bench.results import Row
+from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, of, panel, scaled
+from slova_bench.frame import NAME, Frame, Name, boxes, names, over_seeds
 
-__all__ = ["METRICS", "box", "plot"]
+__all__ = ["METRICS", "plot", "plot_steps"]
 
 METRICS = ("accuracy", "ece", "nll", "brier")
-GROUP = 0.84  # width of all boxes of a severity, as a share of the distance between severities
+WIDTH, HEIGHT = 470, 150
 
 
-@styled
-def plot(rows: Sequence[Row]) -> Figure:
-    """One panel per metric. Severity 0 is the clean test set, a single value per method."""
-    methods = by_method(rows)
-    figure, axes = canvas(len(METRICS), 1, (9.6, 10.4), sharex=True)
-    step = GROUP / len(methods)
-    for axis, metric in zip(axes[:, 0], METRICS, strict=True):
-        for place, (look, own) in enumerate(methods):
-            levels = at_levels(own, metric)
-            offset = (place - (len(methods) - 1) / 2) * step
-            box(axis, list(levels.values()), [level + offset for level in levels], 0.82 * step, look)
-        _label(axis, metric, sorted({row.level for row in rows}))
-    axes[-1, 0].set_xlabel("severity of the shift")
-    figure.align_ylabels()
-    keys(figure, [Patch(label=look.name, **fill(look)) for look, _ in methods], 5)
-    return figure
+def plot(rows: Frame) -> dict[str, Any]:
+    """One panel per metric. Severity 0 is the clean test set, a single value per method. More than eight methods are in
+    columns with the same axes."""
+    found = boxes(over_seeds(rows), [*NAME, "level", "metric"])
+    return finished(beside((_column(found, group) for group in groups(names(rows))), own_keys=True))
 
 
-def box(axis: Axes, samples: Sequence[Sequence[float]], places: Sequence[float], width: float, look: Look) -> None:
-    """Boxes of one method: quartiles, with whiskers from the least to the greatest value; a line for a single value.
-
-    Not matplotlib's own, which imports pyplot.
-    """
-    low, first, median, third, high = np.transpose([np.percentile(sample, (0, 25, 50, 75, 100)) for sample in samples])
-    left, right = np.subtract(places, width / 2), np.add(places, width / 2)
-    axis.use_sticky_edges = False  # an axis must not end at the upper edge of a bar
-    several = np.array([len(sample) > 1 for sample in samples])
-    axis.vlines(places, low, high, color=look.colour, linewidth=0.8, zorder=1)
-    axis.bar(places, third - first, width, first, linewidth=0.8, **fill(look))
-    axis.hlines(median[several], left[several], right[several], color="black", linewidth=1.3)
-    axis.hlines(median[~several], left[~several], right[~several], color=look.colour, linewidth=2.2)
+def plot_steps(rows: Frame) -> dict[str, Any]:
+    """One panel per metric, side by side, all severities together."""
+    found, order = boxes(over_seeds(rows), [*NAME, "metric"]).assign(level="all"), names(rows)
+    panels = (_panel(found, order, metric, 150, 190, severities=False) for metric in METRICS)
+    return finished(keyed(beside(panels), order, columns=5))
 
 
-def _label(axis: Axes, metric: str, levels: Sequence[float]) -> None:
-    axis.set_ylabel(f"{labels.metric(metric).name} {labels.better(metric)}")
-    axis.set_xticks(levels, [f"{level:g}" if level else "clean" for level in levels])
-    axis.set_xlim(min(levels, default=0) - 0.5, max(levels, default=0) + 0.5)
-    axis.grid(axis="x", visible=False)
-    axis.tick_params(axis="x", length=0)
-    for level in levels[1:]:
-        axis.axvline(level - 0.5, color="#cccccc", linewidth=0.7)
-    if metric != "accuracy":
-        axis.set_ylim(bottom=0)
+def _column(found: Frame, group: list[Name]) -> dict[str, Any]:
+    width = WIDTH if len(group) > 3 else WIDTH // 2
+    return keyed(below(_panel(found, group, metric, width, HEIGHT) for metric in METRICS), group)
+
+
+def _panel(
+    found: Frame, group: list[Name], metric: str, width: int, height: int, *, severities: bool = True
+) -> dict[str, Any]:
+    """The axis holds the values of all methods, so that columns can be compared."""
+    values = found[found["metric"] == metric]
+    title = f"{labels.metric(metric).name} {labels.better(metric)}"
+    drawn = panel("boxes", width=width, height=height, words={"y": title}, points=looked(of(values, group), group))
+    least = values["least"].min() if metric == "accuracy" else 0
+    drawn = drawn if severities else scaled(drawn, "x", {"labels": False, "title": "", "ticks": False})
+    return scaled(drawn, "y", {"tickCount": 5}, domain=[least, values["most"].max()], nice=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from slova_bench import labels
 from slova_bench.compare import Comparison, Verdict
-from slova_bench.histograms import Histogram
+from slova_bench.frame import Frame, frame, histogram_frame
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
 from slova_bench.tables.ranks import ood_comparison, shift_comparison
@@ -16,44 +16,43 @@ __all__ = ["curves", "histograms", "new_rows", "ood_verdict", "planes", "rows", 
 BESIDE = ("temperature", "ensemble", "slova")  # the methods that new ones are compared with
 
 
-def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> list[Row]:
+def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> Frame:
     """The rows with these metrics, all of which must be present, under the shifts of the paper."""
-    every = results.rows(experiment, on)
-    shifts = {"", *labels.paper_shifts(row.shift for row in every)}
-    found = [row for row in every if row.metric in metrics and row.shift in shifts]
-    lacking = [metric for metric in metrics if metric not in {row.metric for row in found}]
+    every = frame(results.rows(experiment, on))
+    found = every[every["metric"].isin(metrics) & every["shift"].isin(["", *labels.paper_shifts(every["shift"])])]
+    lacking = [metric for metric in metrics if metric not in set(found["metric"])]
     if lacking:
         raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
     return found
 
 
-def usual_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
+def usual_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
     """Rows under shift, without the methods beyond the paper, which have a figure of their own."""
     found = rows(results, on, "shift", metrics)
-    return [row for row in found if row.method not in labels.BEYOND] or found
+    usual = found[~found["method"].isin(labels.BEYOND)]
+    return usual if len(usual) else found
 
 
-def new_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> list[Row]:
+def new_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
     """Rows under shift of the methods beyond the paper and their baselines."""
     found = rows(results, on, "shift", metrics)
-    if not any(row.method in labels.BEYOND for row in found):
+    if not found["method"].isin(labels.BEYOND).any():
         raise _missing("rows of methods beyond the paper, such as slova_distance,", "shift", on)
-    return [row for row in found if row.method in (*labels.BEYOND, *BESIDE)]
+    return found[found["method"].isin([*labels.BEYOND, *BESIDE])]
 
 
-def curves(results: ResultsFolder, on: str) -> list[Row]:
+def curves(results: ResultsFolder, on: str) -> Frame:
     """Rows of the appendix. It involves no network, so the rows of any data set will do."""
     sets = results.sets("appendix")
     return rows(results, on if on in sets or not sets else sets[0], "appendix", ("calibrated",))
 
 
-def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> list[Histogram]:
+def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> Frame:
     """Histograms of the experiment `shift`: of shifted sets, of the clean one, or of both."""
-    every = results.histograms("shift", on)
-    shifts = {"", *labels.paper_shifts(one.cell.shift for one in every)}
-    found = [one for one in every if one.cell.shift in shifts]
-    found = [one for one in found if shifted is None or bool(one.cell.shift) is shifted]
-    if not found:
+    every = histogram_frame(results.histograms("shift", on))
+    found = every[every["shift"].isin(["", *labels.paper_shifts(every["shift"])])]
+    found = found if shifted is None else found[(found["shift"] != "") == shifted]
+    if not len(found):
         raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
     return found
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import Any
 
 from slova_bench import labels
-from slova_bench.figures.style import canvas, keys, logarithmic, styled
-from slova_bench.results import Row
+from slova_bench.figures.drawing import below, beside, finished, logarithmic, looked, panel
+from slova_bench.frame import Frame, over_seeds
 
 __all__ = ["METRICS", "plot"]
 
@@ -17,41 +14,19 @@ METRICS = ("nll", "ece", "brier")
 VARIES = {"M": "M, terms", "n_b": "n_b, points"}
 
 
-@styled
-def plot(rows: Sequence[Row]) -> Figure:
-    """Means over seeds; the band spans all seeds."""
-    figure, axes = canvas(len(VARIES), len(METRICS), (9.0, 5.0), sharey="col")
-    for row, (name, label) in zip(axes, VARIES.items(), strict=True):
-        for axis, metric in zip(row, METRICS, strict=True):
-            own = [found for found in rows if (found.metric, found.preset) == (metric, "")]
-            _curve(axis, _by_value(own, name))
-            _optimum(axis, [found.value for found in own if not found.parameter])
-            axis.set(xlabel=label, ylabel=f"{labels.metric(metric).name} {labels.better(metric)}")
-    for axis in axes.flat:
-        logarithmic(axis.xaxis)
-        logarithmic(axis.yaxis)
-    keys(figure, axes[0, 0].get_legend_handles_labels()[0], 2)
-    return figure
+def plot(rows: Frame) -> dict[str, Any]:
+    """Means over seeds, with lines from the least to the greatest value; dotted: the optimal fit."""
+    fair = rows[rows["preset"] == ""].assign(variant="")
+    found = over_seeds(fair, "parameter", "parameter_value")
+    points = looked(found.rename(columns={"least": "low", "most": "high"})).assign(level=found["parameter_value"])
+    return finished(below(beside(_panel(points, name, metric) for metric in METRICS) for name in VARIES))
 
 
-def _by_value(rows: Sequence[Row], name: str) -> dict[float, list[float]]:
-    found: dict[float, list[float]] = {}
-    for row in rows:
-        if row.parameter == name:
-            found.setdefault(row.parameter_value, []).append(row.value)
-    return dict(sorted(found.items()))
-
-
-def _curve(axis: Axes, values: dict[float, list[float]]) -> None:
-    colour = labels.look("slova").colour
-    places, means = list(values), [sum(seeds) / len(seeds) for seeds in values.values()]
-    low, high = ([end(seeds) for seeds in values.values()] for end in (min, max))
-    axis.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
-    axis.plot(places, means, color=colour, marker="o", markersize=3.5, label="the paper's optimiser")
-    axis.set(xscale="log", yscale="log")
-
-
-def _optimum(axis: Axes, values: Sequence[float]) -> None:
-    if values:
-        mean = sum(values) / len(values)
-        axis.axhline(mean, color="black", linestyle="--", linewidth=1.2, label="the optimal fit, without M and n_b")
+def _panel(points: Frame, name: str, metric: str) -> dict[str, Any]:
+    own = points[points["metric"] == metric]
+    words = {"x": VARIES[name], "y": f"{labels.metric(metric).name} {labels.better(metric)}"}
+    data = {"points": own[own["parameter"] == name], "optimum": own[own["parameter"] == ""]}
+    drawn = panel("variants", width=210, height=170, words=words, **data)
+    levels = data["points"]["level"]
+    drawn = logarithmic(drawn, "x", 0.9 * levels.min(), 1.1 * levels.max())
+    return logarithmic(drawn, "y", 0.9 * own["low"].min(), 1.1 * own["high"].max())

@@ -8,7 +8,7 @@ from typing import Any
 from slova.report.page import Extension, Page
 from slova_bench import labels
 from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims, verdict_counts
-from slova_bench.report.charts import charts
+from slova_bench.figures.charts import charts
 from slova_bench.report.panels import CONFIDENT, KINDS, Source, panel, source
 from slova_bench.report.series import Series, listed
 from slova_bench.report.sheets import sheet

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slova_bench import labels
+from slova_bench.labels import in_order
 from slova_bench.results import Row
 from slova_bench.tables import seeds
 from slova_bench.tables.seeds import Name, estimate
@@ -65,13 +66,6 @@ def methods_table(
     rows = [(text(label(name)), *(part.entries.get(name, Entry(part.missing)) for part in parts)) for name in names]
     columns = (Column("Method"), *(part.column for part in parts))
     return Table(name, title, columns, tuple(rows), tuple(note for note in notes if note), aside)
-
-
-def in_order(names: Iterable[Name]) -> list[Name]:
-    """Names in the order of every legend; variants follow their method."""
-    names = list(names)
-    places = {method: place for place, method in enumerate(labels.ordered(method for method, _ in names))}
-    return sorted(names, key=lambda name: (places[name[0]], name[1]))
 
 
 def label(name: Name) -> str:

@@ -1,4 +1,4 @@
-"""The charts of the comparison, in addition to those of `slova.report.charts`."""
+"""The charts of the comparison, on the page and in figures, in addition to those of `slova.report.charts`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slova.report.charts import (
 
 __all__ = ["charts"]
 
-DECADES: dict[str, Any] = {"values": [0, 0.1, 1, 10, 100, 1000], "format": "~g"}
+DECADES: dict[str, Any] = {"values": [0, 0.1, 1, 10, 100, 1000], "format": ".6~g", "labelOverlap": False}
 
 
 def charts() -> dict[str, dict[str, Any]]:
@@ -106,6 +106,8 @@ def _plane() -> Any:
 def _ranks() -> Any:
     """Mean ranks; within the band a method cannot be distinguished from the control."""
     y = alt.Y("name:N", sort=alt.EncodingSortField("value")).title(None)
-    x = alt.X("value:Q").title("mean rank, 1 is best").scale(zero=False, padding=8)
+    x = alt.X("value:Q").title("mean rank, 1 is best").scale(zero=False, padding=8, nice=False).axis(tickCount=8)
     band = chart("band").mark_rect(opacity=0.14, **SILENT).encode(x=x, x2="high:Q", color=COLOUR)
-    return band + chart().mark_point(size=90, **DOTS).encode(x=x, y=y, color=COLOUR, tooltip=TIP)
+    base = chart().encode(x=x, y=y)
+    number = base.mark_text(align="left", dx=9, **SILENT).encode(text="says:N", color=alt.value("$muted"))
+    return band + base.mark_point(size=90, **DOTS).encode(color=COLOUR, tooltip=TIP) + number

@@ -1,0 +1,222 @@
+"""A figure is made of the charts of the page, with data in them: side by side, with a legend, as SVG or PNG."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import altair
+import pandas as pd
+import vl_convert
+
+from slova.report.charts import charts as library_charts
+from slova_bench import labels
+from slova_bench.figures.charts import charts
+from slova_bench.frame import NAME, Frame, Name, names
+
+__all__ = [
+    "MOST",
+    "below",
+    "beside",
+    "finished",
+    "grid",
+    "groups",
+    "inlined",
+    "keyed",
+    "looked",
+    "panel",
+    "save",
+    "scaled",
+]
+
+Spec = dict[str, Any]
+STEPS = (1.0, 2.0, 5.0, 1.2, 1.5, 3.0, 4.0, 7.0)  # ticks of a logarithmic axis, those of longer ones first
+MOST = 8  # marks in a group
+INK, MUTED, LINE = "#222222", "#666666", "#e2e2e2"
+WORDS = {"ink": INK, "muted": "#999999"}
+FONT = "DejaVu Sans, Verdana, sans-serif"
+TEXT = {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
+CONFIG: Spec = {
+    "aria": False,
+    "background": "white",
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {**TEXT, "gridColor": LINE, "domainColor": LINE, "tickColor": LINE},
+    "legend": {**TEXT, "labelColor": INK, "labelLimit": 0, "symbolStrokeWidth": 2, "symbolSize": 110},
+    "title": {"anchor": "start", "fontSize": 11.5, "fontWeight": 600, "color": INK, "subtitleColor": MUTED,
+              "subtitleFontSize": 11, "offset": 8},
+    "line": {"strokeWidth": 1.8},
+    "point": {"size": 22, "opacity": 1},
+    "rule": {"strokeWidth": 1},
+}  # fmt: skip
+
+
+OWN_KEYS = {"resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash"), "independent")}}
+POWER = "datum.value < 0.001 || datum.value > 10000 ? format(datum.value, '~e') : format(datum.value, '.6~g')"
+
+
+def panel(
+    chart: str, title: str = "", *, width: int, height: int, words: Mapping[str, Any] | None = None, **data: Frame
+) -> Spec:
+    """A chart of the page with its data. `words` are the titles that depend on the choice."""
+    spec = _filled(_charts()[chart], {**WORDS, **(words or {})})
+    above = {"title": textwrap.wrap(title, width // 7)} if title else {}
+    return {**inlined(spec, **data), "width": width, "height": height, **above}
+
+
+def inlined(spec: Spec, **data: Frame) -> Spec:
+    """A specification with these data in place of their names."""
+
+    def valued(part: Any) -> Any:
+        if isinstance(part, dict) and isinstance(source := part.get("data"), dict) and source.get("name") in data:
+            return {**part, "data": {"values": _records(data[source["name"]])}}
+        return part
+
+    return {key: part for key, part in _mapped(spec, valued).items() if key not in ("$schema", "config")}
+
+
+def looked(rows: Frame, order: Sequence[Name] = ()) -> Frame:
+    """Rows with the appearance of their methods, as the charts expect it."""
+    order = order or names(rows)
+    looks = {name: labels.look(*name) for name in order}
+    keys = list(rows[NAME].itertuples(index=False, name=None))
+    found = rows.assign(
+        name=[looks[key].name for key in keys],
+        colour=[looks[key].colour for key in keys],
+        dash=[list(looks[key].dash) or [1, 0] for key in keys],
+        solid=[0.4 if looks[key].dash else 1 for key in keys],
+        order=[order.index(key) for key in keys],
+    )
+    return found.sort_values("order", kind="stable")
+
+
+def groups(found: Sequence[Name], control: Name = ("slova", "")) -> list[list[Name]]:
+    """Methods in groups of at most eight, of about the same size; the control is in each of several."""
+    if len(found) <= MOST:
+        return [list(found)]
+    others = [name for name in found if name != control]
+    last = [control] if control in found else []
+    count = -(-len(others) // (MOST - len(last)))
+    size = -(-len(others) // count)
+    return [[*others[start : start + size], *last] for start in range(0, len(others), size)]
+
+
+def of(rows: Frame, found: Sequence[Name]) -> Frame:
+    """The rows of these methods."""
+    return rows[[name in found for name in rows[NAME].itertuples(index=False, name=None)]]
+
+
+def keyed(spec: Spec, order: Sequence[Name], *, columns: int = 2, symbol: str = "square") -> Spec:
+    """With a legend below: colours and dashes by the names of methods."""
+    looks = [labels.look(*name) for name in order]
+    values = {"colour": [look.colour for look in looks], "dash": [list(look.dash) or [1, 0] for look in looks]}
+    legend = {"orient": "bottom", "columns": columns, "symbolType": symbol, "title": None}
+
+    def with_key(channel: Any) -> Any:
+        if not isinstance(channel, dict) or channel.get("field") not in values:
+            return channel
+        scale = {"domain": [look.name for look in looks], "range": values[channel["field"]]}
+        return {"field": "name", "type": "nominal", "scale": scale, "legend": legend}
+
+    return dict(_mapped(spec, with_key))
+
+
+def beside(parts: Iterable[Spec], *, own_keys: bool = False) -> Spec:
+    """Side by side, with one legend or with one each."""
+    return {"hconcat": list(parts), **(OWN_KEYS if own_keys else {})}
+
+
+def below(parts: Iterable[Spec], *, own_keys: bool = False) -> Spec:
+    return {"vconcat": list(parts), **(OWN_KEYS if own_keys else {})}
+
+
+def grid(parts: Iterable[Spec], columns: int) -> Spec:
+    return {"concat": list(parts), "columns": columns}
+
+
+def scaled(spec: Spec, channel: str, axis: Mapping[str, Any] | None = None, **scale: Any) -> Spec:
+    """With other properties of the scale and the axis of a channel, in every layer."""
+
+    def with_scale(part: Any) -> Any:
+        if not isinstance(part, dict) or not isinstance(own := part.get(channel), dict) or "field" not in own:
+            return part
+        changed = {**own, "scale": {**(own.get("scale") or {}), **scale}}
+        if axis:
+            changed["axis"] = {**(own.get("axis") or {}), **axis}
+        return {**part, channel: changed}
+
+    return dict(_mapped(spec, with_scale))
+
+
+def logarithmic(spec: Spec, channel: str, low: float, high: float) -> Spec:
+    """A logarithmic axis with ticks at powers of ten, and between them on a short axis."""
+    steps = (
+        (1.0,) if high / low > 100 else (1.0, 2.0, 5.0) if high / low > 5 else (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    )
+    ticks = [step * 10.0**power for power in range(-12, 12) for step in steps]
+    axis = {
+        "values": [tick for tick in ticks if low <= tick <= high],
+        "labelExpr": POWER,
+        "labelOverlap": False,
+        "tickCount": 50,
+    }
+    return scaled(spec, channel, axis, type="log", domain=[low, high], nice=False)
+
+
+def finished(spec: Spec, *, title: Sequence[str] = ()) -> Spec:
+    """The whole figure, whose look does not depend on the reader's settings; `title` are lines below it."""
+    below = {"title": {"text": list(title), "orient": "bottom", "fontWeight": "normal"}} if title else {}
+    schema = f"https://vega.github.io/schema/vega-lite/{altair.SCHEMA_VERSION}.json"
+    return {"$schema": schema, **spec, **below, "config": CONFIG, "padding": 8}
+
+
+def save(spec: Spec, stem: str | Path, *, kinds: Sequence[str] = ("svg", "png")) -> list[Path]:
+    """Save STEM.svg and STEM.png. The same figure gives the same bytes."""
+    version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    paths = [Path(f"{stem}.{kind}") for kind in kinds]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind == "svg":
+            path.write_text(vl_convert.vegalite_to_svg(spec, vl_version=version), encoding="utf-8", newline="\n")
+        else:
+            path.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2))
+    return paths
+
+
+@cache
+def _charts() -> Mapping[str, Spec]:
+    return {**library_charts(), **charts()}
+
+
+def _filled(spec: Any, words: Mapping[str, Any]) -> Any:
+    """A specification with its words, without what only a pointer or a screen reader finds."""
+    if isinstance(spec, str):
+        return words.get(spec[1:], spec) if spec.startswith("$") else spec
+    if isinstance(spec, list):
+        return [_filled(part, words) for part in spec if not _is_unseen(part)]
+    if not isinstance(spec, dict):
+        return spec
+    return {key: _filled(part, words) for key, part in spec.items() if key not in ("tooltip", "description")}
+
+
+def _is_unseen(layer: Any) -> bool:
+    return isinstance(layer, dict) and isinstance(layer.get("mark"), dict) and layer["mark"].get("opacity") == 0
+
+
+def _records(rows: Frame) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(pd.DataFrame(rows).to_json(orient="records"))
+    return found
+
+
+def _mapped(spec: Any, change: Callable[[Any], Any]) -> Any:
+    """Every part of a specification, changed from the inside; data stay as they are."""
+    if isinstance(spec, list):
+        return [_mapped(part, change) for part in spec]
+    if isinstance(spec, dict):
+        return change(
+            {key: part if key in ("data", "datasets") else _mapped(part, change) for key, part in spec.items()}
+        )
+    return spec
