@@ -170,12 +170,6 @@ def test_the_order_of_the_rows_does_not_matter():
     assert compare(rows, metrics=["nll"]) == compare(rows[::-1], metrics=["nll"])
 
 
-def test_numbers_may_be_text_as_in_a_csv_file():
-    rows = grid(np.random.default_rng(0).random((5, 4)))
-    text = [{column: str(value) for column, value in line.items()} for line in rows]
-    assert compare(rows, metrics=["nll"]) == compare(text, metrics=["nll"])
-
-
 # What is refused
 
 

@@ -18,7 +18,7 @@ from slova_bench.frame import frame
 from slova_bench.histograms import Histograms
 from slova_bench.parquet import save_table
 from slova_bench.results import Cell, Results, Row
-from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
 from slova.heads import log_slova
 
@@ -41,7 +41,8 @@ def direction_rows():
 
 def plane(method, seed=0):
     grid = itertools.product(np.linspace(-4, 4, 5), np.linspace(-4, 4, 5))
-    return Plane("digits-train", method, "", seed, tuple((a, b, 0.5 + a / 20 + b / 100 + seed / 50) for a, b in grid))
+    points = [(method, "", seed, a, b, 0.5 + a / 20 + b / 100 + seed / 50) for a, b in grid]
+    return pd.DataFrame(points, columns=["method", "variant", "seed", "alpha", "beta", "value"])
 
 
 def stability_rows():
@@ -89,11 +90,8 @@ def results(tmp_path_factory, methods, shift_rows, ood_rows, histogram):
     histograms = Histograms(folder / "shift-digits.csv")
     histograms.append(histogram(method, name) for method in methods for name in ("", *SHIFTS))
     histograms.close()
-    points = [("ova", "", 0, *point) for point in plane("ova").points]
-    names = ("method", "preset", "seed", "alpha", "beta", "confidence")
-    save_table(
-        folder / "plane-digits-picture.parquet", dict(zip(names, map(list, zip(*points, strict=True)), strict=True))
-    )
+    picture = plane("ova").rename(columns={"variant": "preset", "value": "confidence"})
+    save_table(folder / "plane-digits-picture.parquet", picture.to_dict("list"))
     return ResultsFolder.read(folder)
 
 
@@ -183,7 +181,7 @@ def test_directions_show_mean_and_deviation_and_begin_at_zero():
 
 
 def test_planes_are_means_over_seeds_with_one_scale_of_colours():
-    panels = planes.plot([plane("ova"), plane("ova", seed=1), plane("slova_raw")])["hconcat"]
+    panels = planes.plot(pd.concat([plane("ova"), plane("ova", seed=1), plane("slova_raw")]))["hconcat"]
     assert all(one["encoding"]["color"]["scale"]["domain"] == [0, 1] for one in panels)
     found = points(panels[0]).set_index(["alpha", "beta"])["value"]
     assert found[4, -4] == pytest.approx(0.5 + 4 / 20 - 4 / 100 + 0.01)

@@ -1,4 +1,4 @@
-"""The page as a file: numbers survive the packing, nothing is loaded, and no script but ours may run."""
+"""The page as a file: numbers survive, nothing is loaded, and no script but ours may run."""
 
 import base64
 import hashlib
@@ -10,9 +10,9 @@ import pytest
 import vl_convert
 
 from slova.metrics import Ece
+from slova.report.bins import bin_columns
 from slova.report.charts import charts
 from slova.report.colours import DARK, contrast, on_dark
-from slova.report.packing import merge, pack
 from slova.report.page import Page, render
 from slova.report.sheets import Entry, sheet
 
@@ -30,31 +30,16 @@ def histogram(seed: int, rows: int = 5000) -> Ece:
     return Ece.binned(confidence, generator.random(rows) < confidence, 100, "width")
 
 
-def unpacked(text: str) -> list[int]:
-    numbers, shift = [0], 0
-    for byte in base64.b64decode(text):
-        numbers[-1] |= (byte & 127) << shift
-        shift = shift + 7 if byte > 127 else 0
-        if not shift:
-            numbers.append(0)
-    return numbers[:-1]
-
-
-def test_packed_histograms_are_those_of_all_parts_together():
-    parts = [histogram(seed) for seed in range(3)]
-    numbers = np.array(unpacked(pack([parts, parts[:1]])))
-    count, errors, middle = np.split(numbers[:220], [100, 200])
-    np.testing.assert_array_equal(count, np.sum([one.count for one in parts], axis=0))
-    np.testing.assert_array_equal(count - errors, np.sum([one.hits for one in parts], axis=0))
-    total = np.sum([one.total for one in parts], axis=0).reshape(20, 5).sum(1)
-    mean = (np.arange(20) + middle / 1000) / 20
-    np.testing.assert_allclose(mean * count.reshape(20, 5).sum(1), total, rtol=2e-3)
-    np.testing.assert_array_equal(numbers[220:320], parts[0].count)
-
-
-def test_an_empty_histogram_packs():
-    nothing = Ece.binned(np.empty(0), np.empty(0, bool), 100, "width")
-    assert merge([nothing])["middle"].tolist() == [0] * 20
+def test_histograms_of_the_page_are_counts_errors_and_mean_confidences():
+    one = histogram(0)
+    found = bin_columns([(one.count, one.hits, one.total)] * 2)
+    count, errors, middle = (np.array(found[name]) for name in ("count", "errors", "middle"))
+    np.testing.assert_array_equal(count[1], one.count)
+    np.testing.assert_array_equal(count[0] - errors[0], one.hits)
+    mean = (np.arange(20) + middle[0] / 1000) / 20
+    total = np.asarray(one.total).reshape(20, 5).sum(1)
+    np.testing.assert_allclose(mean * count[0].reshape(20, 5).sum(1), total, rtol=2e-3)
+    assert bin_columns([np.zeros((3, 100))])["middle"] == [[0] * 20]
 
 
 @pytest.mark.parametrize("name", list(charts()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slova_bench import labels
+from slova_bench.frame import Frame, frame
 from slova_bench.ranks import Distance, Floats, Friedman, bonferroni_dunn, friedman, ranks
-from slova_bench.results import variant
 
 __all__ = ["Cell", "Comparison", "Verdict", "compare"]
 
@@ -27,7 +26,7 @@ class Cell(NamedTuple):
 
 
 Unit = tuple[Cell, int]  # a cell at a seed
-Units = dict[Unit, list[float]]  # to one value per metric
+UNIT = [*Cell._fields, "seed"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Comparison:
 
 
 def compare(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]] | Frame,
     *,
     metrics: Sequence[str],
     control: str = "slova",
@@ -82,83 +81,77 @@ def compare(
     """
     if isinstance(metrics, str) or not metrics:
         raise ValueError(f"metrics must be a list of names, got {metrics!r}")
-    found = _read(rows, metrics)
-    names, left_out = _named(found, control, methods)
-    units, dropped = _complete(found, names)
-    cells = _cells(units, {name: found[name] for name in names})
+    table = _table(frame(rows), metrics)
+    there = len(metrics) == table.notna().T.groupby(level="name").sum().T  # units by methods
+    names, left_out = _named(there, control, methods)
+    whole = there[names].all(axis=1)
+    cells = _cells(whole, there[names])
 
-    def verdict(values: Floats) -> Verdict:
-        table = _mean_over_metrics(values, metrics)
-        means = dict(zip(names, table.mean(0).tolist(), strict=True))
-        return Verdict(friedman(table), bonferroni_dunn(means, len(table), control=control, alpha=alpha))
+    def verdict(part: Frame) -> Verdict:
+        values = np.stack([part[[(name, metric) for name in names]].to_numpy() for metric in metrics], axis=1)
+        ranked = _mean_over_metrics(values, metrics)
+        means = dict(zip(names, ranked.mean(0).tolist(), strict=True))
+        return Verdict(friedman(ranked), bonferroni_dunn(means, len(ranked), control=control, alpha=alpha))
 
-    values = np.array([[found[name][unit] for name in names] for unit in units]).transpose(0, 2, 1)
-    of_cell, of_seed = np.array([(cells.index(cell), seed) for cell, seed in units]).T
-    seeds = [int(seed) for seed in np.unique(of_seed) if (of_seed == seed).sum() > 1]
+    found = table[whole]
     return Comparison(
-        per_seed={seed: verdict(values[of_seed == seed]) for seed in seeds},
-        pooled=verdict(np.stack([values[of_cell == index].mean(0) for index in range(len(cells))])),
-        naive=verdict(values),
+        per_seed={int(seed): verdict(part) for seed, part in found.groupby(level="seed") if len(part) > 1},
+        pooled=verdict(found.groupby(level=list(Cell._fields)).mean()),
+        naive=verdict(found),
         cells=tuple(cells),
-        dropped=dropped,
+        dropped=_dropped(there[names]),
         left_out=left_out,
         caution=_caution(cells),
     )
 
 
-def _read(rows: Iterable[Mapping[str, Any]], metrics: Sequence[str]) -> dict[str, Units]:
-    """The cells and seeds of every method with all metrics."""
-    values: dict[str, dict[Unit, dict[str, float]]] = {}
-    for row in rows:
-        if row["metric"] not in metrics:
-            continue
-        name = f"{row['method']} {variant(row['preset'], row['parameter'], float(row['parameter_value']))}".strip()
-        cell = Cell(row["experiment"], row["train"], row["test"], row["shift"], float(row["level"]))
-        unit = values.setdefault(name, {}).setdefault((cell, int(row["seed"])), {})
-        if row["metric"] in unit:
-            raise ValueError(f"{name} has two values of {row['metric']} at seed {row['seed']} of {tuple(cell)}")
-        unit[row["metric"]] = _value(row, name)
-    return {
-        name: {key: [unit[metric] for metric in metrics] for key, unit in units.items() if len(unit) == len(metrics)}
-        for name, units in values.items()
-    }
+def _table(rows: Frame, metrics: Sequence[str]) -> Frame:
+    """Values by cell and seed, with a column per method and metric."""
+    own = rows[rows["metric"].isin(metrics)]
+    own = own.assign(name=(own["method"].astype(str) + " " + own["variant"]).str.strip())
+    _check(own)
+    return own.pivot(index=UNIT, columns=["name", "metric"], values="value").astype(float)
 
 
-def _value(row: Mapping[str, Any], name: str) -> float:
-    value = float(row["value"])
-    if math.isnan(value):
-        raise ValueError(
-            f"{row['metric']} of {name} is NaN at seed {row['seed']} of {row['test']} {row['shift']}".strip()
-        )
-    if row["metric"] == "mmc" and row["train"].rpartition("-")[0] == row["test"].rpartition("-")[0]:
-        raise ValueError(f"mmc on {row['test']} is in-distribution, where less is not better: leave these rows out")
-    return value
+def _check(rows: Frame) -> None:
+    """What would give a wrong number."""
+    if (twice := rows.duplicated([*UNIT, "name", "metric"])).any():
+        one = rows[twice].iloc[0]
+        cell = tuple(one[list(Cell._fields)])
+        raise ValueError(f"{one['name']} has two values of {one['metric']} at seed {one['seed']} of {cell}")
+    if (missing := rows["value"].isna()).any():
+        one = rows[missing].iloc[0]
+        where = f"at seed {one['seed']} of {one['test']} {one['shift']}".strip()
+        raise ValueError(f"{one['metric']} of {one['name']} is NaN {where}")
+    inside = rows["train"].str.split("-").str[0] == rows["test"].str.split("-").str[0]
+    if (wrong := inside & (rows["metric"] == "mmc")).any():
+        test = rows[wrong]["test"].iloc[0]
+        raise ValueError(f"mmc on {test} is in-distribution, where less is not better: leave these rows out")
 
 
-def _named(
-    found: Mapping[str, Units], control: str, methods: Sequence[str] | None
-) -> tuple[list[str], tuple[str, ...]]:
+def _named(there: Frame, control: str, methods: Sequence[str] | None) -> tuple[list[str], tuple[str, ...]]:
     """The methods to compare, and those that share no cell with the control."""
+    found = [name for name in there if there[name].any()]
     for name in (control, *(methods or ())):
-        if not found.get(name):
-            raise ValueError(f"{name!r} has no such rows; there are {', '.join(sorted(found)) or 'none at all'}")
+        if name not in found:
+            raise ValueError(f"{name!r} has no such rows; there are {', '.join(there) or 'none at all'}")
     if methods is not None:
         return sorted({control, *methods}), ()
-    near = [name for name in sorted(found) if not found[name].keys().isdisjoint(found[control])]
-    return near, tuple(sorted(found.keys() - set(near)))
+    near = [name for name in found if (there[name] & there[control]).any()]
+    return sorted(near), tuple(name for name in there if name not in near)
 
 
-def _complete(found: Mapping[str, Units], names: Sequence[str]) -> tuple[list[Unit], dict[Unit, tuple[str, ...]]]:
-    """The cells and seeds of all methods; for the others, the methods that lack them."""
-    seen = {unit for name in names for unit in found[name]}
-    lacking = {unit: tuple(name for name in names if unit not in found[name]) for unit in sorted(seen)}
-    return [unit for unit in lacking if not lacking[unit]], {unit: those for unit, those in lacking.items() if those}
+def _dropped(there: Frame) -> dict[Unit, tuple[str, ...]]:
+    """For each cell and seed that some methods have and others do not, the methods that lack it."""
+    some = there[there.any(axis=1) & ~there.all(axis=1)]
+    return {(Cell(*unit[:-1]), int(unit[-1])): tuple(own.index[~own]) for unit, own in some.iterrows()}
 
 
-def _cells(units: Iterable[Unit], found: Mapping[str, Units]) -> list[Cell]:
-    cells = sorted({cell for cell, _ in units})
+def _cells(whole: Any, there: Frame) -> list[Cell]:
+    """The cells that all methods have at a seed."""
+    cells = sorted({Cell(*unit[:-1]) for unit in whole.index[whole]})
     if len(cells) < 2:
-        fewest = min(found, key=lambda name: len(found[name]))
+        fewest = there.sum().idxmin()
         raise ValueError(f"at least 2 cells with all methods are needed, got {len(cells)}; {fewest} has the fewest")
     return cells
 

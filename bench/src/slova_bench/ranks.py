@@ -67,7 +67,8 @@ def bonferroni_dunn(mean_ranks: Mapping[str, float], cells: int, *, control: str
 def friedman(values: ArrayLike, *, ties: bool = True) -> Friedman:
     """Test whether k methods differ over N cells; `ties=False` omits the correction for ties, as in Demšar's formula.
 
-    The direction does not matter. Twice the ranks are integers, so unanimity (F infinite) is recognised exactly.
+    The direction does not matter. By hand, because scipy's requires three methods and has no F. Twice the ranks are
+    integers, so unanimity (F infinite) is recognised exactly.
     """
     from scipy.special import chdtrc, fdtrc
 
@@ -88,6 +89,8 @@ def ranks(values: ArrayLike, *, larger: bool = False) -> Floats:
     >>> ranks([[0.1, 0.3, 0.3], [0.2, 0.1, 0.4]]).tolist()
     [[1.0, 2.5, 2.5], [2.0, 1.0, 3.0]]
     """
+    from scipy.stats import rankdata
+
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"values must be (cells, methods), got {table.shape}")
@@ -95,9 +98,7 @@ def ranks(values: ArrayLike, *, larger: bool = False) -> Floats:
     if np.isnan(table).any():
         row, column = np.argwhere(np.isnan(table))[0]
         raise ValueError(f"values are NaN in cell {row} of method {column}: a missing value has no rank")
-    signed = -table if larger else table
-    mine, others = signed[:, :, None], signed[:, None, :]
-    return np.asarray(((others < mine).sum(-1) + (others <= mine).sum(-1) + 1) / 2)
+    return np.asarray(rankdata(-table if larger else table, axis=1))
 
 
 def _check(cells: int, methods: int) -> None:

@@ -10,11 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from slova_bench.histograms import Histogram, Histograms
-from slova_bench.parquet import load_table
-from slova_bench.results import Results, ResultsError, Row
+import pandas as pd
 
-__all__ = ["MissingRowsError", "Plane", "ResultsFolder", "parts"]
+from slova_bench.frame import Frame, frame, histogram_frame
+from slova_bench.histograms import Histograms
+from slova_bench.results import Results, ResultsError
+
+__all__ = ["MissingRowsError", "ResultsFolder", "parts"]
 
 PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
@@ -23,17 +25,6 @@ KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
 
 class MissingRowsError(LookupError):
     """The rows do not exist; the message states the command that computes them."""
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Mean confidence on planes through three images, by alpha and beta, for one network."""
-
-    train: str
-    method: str
-    preset: str
-    seed: int
-    points: tuple[tuple[float, float, float], ...]  # alpha, beta, confidence
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class ResultsFolder:
     folder: Path
     names: tuple[str, ...]
     left_out: Mapping[str, str] = field(default_factory=dict, compare=False)  # and what is used instead
-    _read: dict[str, list[Row]] = field(default_factory=dict, compare=False, repr=False)  # rows by name, cached
+    _read: dict[str, Frame] = field(default_factory=dict, compare=False, repr=False)  # rows by name, cached
 
     @classmethod
     def read(cls, folder: str | Path) -> ResultsFolder:
@@ -67,16 +58,16 @@ class ResultsFolder:
         kinds = {kind for name, where, kind in map(parts, self.names) if name == experiment and on in ("", where)}
         return f" ({QUICK[1:]})" if QUICK in kinds else ""
 
-    def rows(self, experiment: str, on: str) -> list[Row]:
+    def rows(self, experiment: str, on: str) -> Frame:
         """The rows of one experiment on one training set, including interrupted runs."""
         name = self._name(experiment, on)
         if name not in self._read:
-            self._read[name] = Results(self.folder, name).read()
+            self._read[name] = frame(Results(self.folder, name).read())
         return self._read[name]
 
-    def histograms(self, experiment: str, on: str) -> list[Histogram]:
+    def histograms(self, experiment: str, on: str) -> Frame:
         """The histograms, one per cell; empty if none were stored."""
-        return Histograms(self.folder / f"{self._name(experiment, on)}.csv").read()
+        return histogram_frame(Histograms(self.folder / f"{self._name(experiment, on)}.csv").read())
 
     def record(self, experiment: str, on: str) -> Mapping[str, Any]:
         """The record of the runs behind the rows; empty without one."""
@@ -88,19 +79,17 @@ class ResultsFolder:
         except ValueError as error:
             raise ResultsError(f"{path} is not a record: {error}") from None
 
-    def planes(self, on: str) -> list[Plane]:
-        """The pictures of the experiment `plane`."""
+    def planes(self, on: str) -> Frame:
+        """The pictures of the experiment `plane`: mean confidence as `value` by alpha and beta, for each network."""
         path = self.folder / f"{self._name('plane', on)}-picture.parquet"
-        points: dict[tuple[str, str, int], list[tuple[float, float, float]]] = {}
-        for row in load_table(path) if path.exists() else []:
-            key = (row["method"], row["preset"], row["seed"])
-            points.setdefault(key, []).append((row["alpha"], row["beta"], row["confidence"]))
-        return [Plane(f"{on}-train", *key, tuple(sorted(found))) for key, found in sorted(points.items())]
+        if not path.exists():
+            return pd.DataFrame()
+        return pd.read_parquet(path).rename(columns={"preset": "variant", "confidence": "value"})
 
     @cached_property
-    def paper(self) -> list[Row]:
+    def paper(self) -> Frame:
         """The published numbers of the paper, in the same columns."""
-        return Results(Path(__file__).parent, PAPER).read()
+        return frame(Results(Path(__file__).parent, PAPER).read())
 
     def _name(self, experiment: str, on: str) -> str:
         for kind in KINDS:

@@ -84,7 +84,8 @@ def _recorded(results: ResultsFolder, name: str) -> dict[str, Any]:
     experiment, on, _ = parts(name)
     found = results.record(experiment, on).get("methods", {})
     found = dict(found) if isinstance(found, Mapping) else {}
-    rows = {row.method for row in results.rows(experiment, on) if row.train}
+    found_rows = results.rows(experiment, on)
+    rows = set(found_rows.loc[found_rows["train"] != "", "method"])
     lacking = sorted(rows - {key.split(" ")[0] for key in found})
     return {**dict(sorted(found.items())), **dict.fromkeys(lacking)}
 

@@ -19,7 +19,7 @@ from slova.heads import NONE
 from slova.io import Block
 from slova.metrics import Ece
 from slova.prediction import Prediction
-from slova.report.packing import BINS
+from slova.report.bins import BINS
 from slova.scorer import Scorer
 
 __all__ = ["Details", "Example", "Groups", "Usage", "details_of", "usage_of"]

@@ -14,8 +14,8 @@ from slova.batch.metric_states import Answers, FieldwiseSum, LabelledMetrics, Oo
 from slova.heads import NONE
 from slova.io import Block, Table
 from slova.metrics import Ece
+from slova.report.bins import BINS
 from slova.report.model_page import FileResults, Model
-from slova.report.packing import BINS
 from slova.scorer import Scorer
 
 __all__ = ["Progress", "measure"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from slova.metrics import Ece, Estimate, Reliability, Selection
+from slova.report.bins import bin_columns
 from slova.report.colours import light_and_dark
-from slova.report.packing import pack
 from slova.report.page import Page
 from slova.report.sheets import Entry, sheet
 
@@ -97,14 +97,14 @@ def _about(model: Model) -> str:
 
 
 def _histograms(models: Sequence[Model]) -> dict[str, Any]:
-    """The histogram of each model on each file: by their numbers, and packed in the same order."""
+    """The histogram of each model on each file: by their numbers, in the same order."""
     tests = list(_files(models[0]))
     found = [(place, name, file) for place, model in enumerate(models) for name, file in _files(model).items()]
     return {
         "tests": tests,
         "series": [place for place, _, _ in found],
         "test": [tests.index(name) for _, name, _ in found],
-        "packed": pack([file.histogram] for _, _, file in found),
+        **bin_columns((own.count, own.hits, own.total) for own in (file.histogram for _, _, file in found)),
     }
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pandas as pd
+
 from slova_bench.claims import beyond, cost, far, ood, shift, standing, steps
 from slova_bench.claims.claim import Claim, JudgedClaim, Verdict
+from slova_bench.frame import RowList, frame
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import published, sources
@@ -40,9 +43,10 @@ def verdict_counts(claims: Sequence[JudgedClaim]) -> dict[Verdict, int]:
 def _sets(results: ResultsFolder, experiment: str, across: bool) -> list[str]:
     if across:
         return [""]
-    theirs = [row.train.removesuffix("-train") for row in results.paper if row.experiment == experiment]
+    paper = results.paper
+    theirs = paper.loc[paper["experiment"] == experiment, "train"].str.removesuffix("-train")
     ours = sources.sets(results, experiment)
-    first = [PAPER_ON] if results.paper else []
+    first = [PAPER_ON] if len(paper) else []
     return [on for on in dict.fromkeys((*first, *sorted(theirs), *ours)) if on != "all"]
 
 
@@ -53,27 +57,24 @@ def _judged(results: ResultsFolder, claims: Sequence[Claim], on: str) -> list[Ju
     except MissingRowsError:
         missing = (claim for claim in claims if claim.answers)  # only claims of the paper wait for rows
         return [_open(claim, on, f"run slova bench run {experiment} --on {on}") for claim in missing]
-    mark, seeds = sources.mark(results, experiment, on), _seeds(rows, results.paper, experiment)
-    judged = (_judge(claim, rows, results.paper, on) for claim in claims)
+    paper = RowList(results.paper)
+    mark, seeds = sources.mark(results, experiment, on), _seeds(rows, paper, experiment)
+    judged = (_judge(claim, rows, paper, on) for claim in claims)
     return [replace(one, mark=mark, seeds=seeds) for one in judged if one is not None]
 
 
-def _seeds(rows: Sequence[Row], paper: Sequence[Row], experiment: str) -> str:
+def _seeds(rows: RowList, paper: RowList, experiment: str) -> str:
     """The least and the greatest number of seeds of the methods of the paper, over all training sets."""
-    theirs, found = (
-        set(published.counterparts(paper, experiment, {row.method for row in rows})),
-        dict[object, set[int]](),
-    )
-    for row in rows:
-        if not theirs or row.method in theirs:
-            found.setdefault((row.train, row.method), set()).add(row.seed)
-    counts = sorted(len(seeds) for seeds in found.values())
+    own = rows.table
+    theirs = published.counterparts(paper, experiment, own["method"].unique())
+    found = own[own["method"].isin(theirs)] if theirs else own
+    counts = sorted(found.groupby(["train", "method"])["seed"].nunique())
     return "" if not counts else str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
 
 
-def _rows(results: ResultsFolder, experiment: str, across: bool, on: str) -> list[Row]:
+def _rows(results: ResultsFolder, experiment: str, across: bool, on: str) -> RowList:
     sets = sources.sets(results, experiment) if across else (on,)
-    return [row for one in sets for row in sources.rows(results, experiment, one)]
+    return RowList(pd.concat([sources.rows(results, experiment, one) for one in sets] or [frame(())]))
 
 
 def _judge(claim: Claim, rows: Sequence[Row], paper: Sequence[Row], on: str) -> JudgedClaim | None:

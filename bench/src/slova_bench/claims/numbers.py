@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import combinations
 
 import numpy as np
 
 from slova_bench import labels
-from slova_bench.results import Row
+from slova_bench.frame import Name, mean_over
 from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
-from slova_bench.tables.seeds import Column, Name, estimate
+from slova_bench.tables.seeds import Column, estimate
 
 __all__ = [
     "OURS",
@@ -82,15 +82,3 @@ def present(values: Mapping[Name, object], methods: Collection[str], experiment:
     if missing:
         what = f"slova bench run {experiment}{f' --on {on}' if on else ''} --methods {','.join(missing)}"
         raise MissingRowsError(f"there are no rows of {', '.join(missing)}: run {what}")
-
-
-def mean_over(rows: Iterable[Row], methods: Sequence[str]) -> dict[Name, float]:
-    """The mean of each method over the sets and seeds that all methods have."""
-    found: dict[Name, dict[tuple[object, ...], float]] = {(method, ""): {} for method in methods}
-    for row in rows:
-        if (row.method, row.variant) in found:
-            found[row.method, row.variant][row.test, row.shift, row.level, row.seed] = row.value
-    common = set.intersection(*(set(values) for values in found.values()))
-    if not common:
-        return {}
-    return {name: float(np.mean([values[key] for key in sorted(common, key=str)])) for name, values in found.items()}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -12,9 +12,9 @@ import numpy as np
 from slova_bench import labels
 from slova_bench.claims.claim import Check, Claim
 from slova_bench.claims.numbers import OURS, best, listed, means, present
+from slova_bench.frame import deviations, quartiles, shift_groups, sizes
 from slova_bench.results import Row
 from slova_bench.results_folder import MissingRowsError
-from slova_bench.tables.quartiles import by_set, quartiles, shift_groups
 from slova_bench.tables.seeds import Name
 from slova_bench.tables.stability import METRICS
 
@@ -39,13 +39,11 @@ def best_nll(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None
 
 def steady_nll(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
     """The standard deviation over the test sets, per seed and then averaged."""
-    sets = by_set(rows, "nll", shift_groups(rows)[0])
-    found = means(
-        {name: {s: float(np.std([*own.values()])) for s, own in seeds.items()} for name, seeds in sets.items()}
-    )
+    shifts = shift_groups(rows)[0]
+    found = means(deviations(rows, "nll", shifts))
     present(found, STEPS, "ablation", on)
     spread = {(name, ""): found[name, ""] for name in STEPS}
-    words = f"standard deviations over {_sets(sets)} test sets: {listed(spread, 'nll')}"
+    words = f"standard deviations over {sizes(rows, 'nll', shifts)[0]} test sets: {listed(spread, 'nll')}"
     return Check("complete SLOVA has the lowest", words, (best(spread, "nll") == OURS,))
 
 
@@ -73,10 +71,6 @@ def _medians(rows: Sequence[Row], metric: str, on: str) -> dict[Name, float]:
     found = means(quartiles(rows, metric, shift_groups(rows)[0])[50])
     present(found, STEPS, "ablation", on)
     return {(name, ""): found[name, ""] for name in STEPS}
-
-
-def _sets(sets: Mapping[Name, Mapping[int, Mapping[tuple[str, float], float]]]) -> int:
-    return max(len(own) for seeds in sets.values() for own in seeds.values())
 
 
 def _spread(rows: Sequence[Row], metric: str, kind: str, least: float) -> tuple[float, float]:

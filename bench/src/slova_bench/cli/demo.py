@@ -13,7 +13,7 @@ from slova.cli.terminal import aligned
 from slova_bench.cli.report import comparison_page
 
 if TYPE_CHECKING:
-    from slova_bench.results import Row
+    from slova_bench.frame import Frame
     from slova_bench.runner import Plan
     from slova_bench.tables import Table
 
@@ -71,9 +71,9 @@ def _text(table: Table) -> str:
     return "\n".join([table.title, "", aligned([*heads, *([entry.text for entry in row] for row in table.rows)])])
 
 
-def _size(rows: list[Row]) -> str:
+def _size(rows: Frame) -> str:
     """The number of seeds and images of the table, and where there are more."""
-    seeds = len({row.seed for row in rows})
-    some, whole = (max(row.n for row in rows if bool(row.shift) is shifted) for shifted in (True, False))
+    seeds = rows["seed"].nunique()
+    some, whole = (rows.loc[(rows["shift"] != "") == shifted, "n"].max() for shifted in (True, False))
     size = f"{seeds} seed{'s' if seeds > 1 else ''}, {some:,} images of every shift"
     return f"{size}; {whole:,} and more seeds: docs/results.md" if some < whole else size

@@ -15,17 +15,17 @@ __all__ = ["label", "summary"]
 def summary(rows: list[Row], kind: str) -> str:
     """The mean of every metric over the sets and seeds that all methods with it have, one line per method; a variant
     counts as a method."""
-    found: dict[str, dict[str, dict[Any, float]]] = {}  # metric -> method -> set and seed -> value
-    for row in rows:
-        if not _inside(row):
-            values = found.setdefault(row.metric, {}).setdefault(label(row), {})
-            values[row.test, row.shift, row.level, row.seed] = row.value
-    common = {metric: set.intersection(*map(set, methods.values())) for metric, methods in found.items()}
-    heads = [f"mean over sets{kind.replace('-', ', ')}", *found]
-    counts = ["sets and seeds that all have", *(f"{len(cells):,}" for cells in common.values())]
-    names = dict.fromkeys(map(label, rows))
-    lines = ([name, *(_mean(found[metric].get(name, {}), common[metric]) for metric in found)] for name in names)
-    return aligned([heads, counts, *lines])
+    from slova_bench.frame import SET, frame
+
+    names, found = list(dict.fromkeys(map(label, rows))), frame(rows).assign(name=list(map(label, rows)))
+    found = found[[not _inside(row) for row in rows]]
+    metrics = {
+        metric: own.pivot_table(index=[*SET, "seed"], columns="name", values="value", aggfunc="last").dropna()
+        for metric, own in found.groupby("metric", sort=False)
+    }
+    heads = [f"mean over sets{kind.replace('-', ', ')}", *metrics]
+    counts = ["sets and seeds that all have", *(f"{len(cells):,}" for cells in metrics.values())]
+    return aligned([heads, counts, *([name, *(_mean(cells, name) for cells in metrics.values())] for name in names)])
 
 
 def label(row: Row) -> str:
@@ -38,6 +38,5 @@ def _inside(row: Row) -> bool:
     return (row.experiment, row.metric) == ("ood", "mmc") and own
 
 
-def _mean(values: dict[Any, float], cells: set[Any]) -> str:
-    shared = [value for cell, value in values.items() if cell in cells]
-    return f"{sum(shared) / len(shared):.4f}" if shared else "–"
+def _mean(cells: Any, name: str) -> str:
+    return f"{cells[name].mean():.4f}" if name in cells and len(cells) else "–"

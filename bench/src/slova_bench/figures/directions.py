@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.figures.drawing import beside, finished, looked, of, panel, scaled
-from slova_bench.frame import NAME, Frame, names, over_seeds
+from slova_bench.figures.drawing import beside, finished, looked, panel, scaled
+from slova_bench.frame import NAME, Frame, names, of, over_seeds
 
 __all__ = ["METRICS", "plot"]
 

@@ -105,11 +105,6 @@ def groups(found: Sequence[Name], control: Name = ("slova", "")) -> list[list[Na
     return [[*others[start : start + size], *last] for start in range(0, len(others), size)]
 
 
-def of(rows: Frame, found: Sequence[Name]) -> Frame:
-    """The rows of these methods."""
-    return rows[[name in found for name in rows[NAME].itertuples(index=False, name=None)]]
-
-
 def keyed(spec: Spec, order: Sequence[Name], *, columns: int = 2, symbol: str = "square") -> Spec:
     """With a legend below: colours and dashes by the names of methods."""
     looks = [labels.look(*name) for name in order]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.figures.drawing import below, beside, finished, logarithmic, looked, of, panel
-from slova_bench.frame import Frame, Name, names
+from slova_bench.figures.drawing import below, beside, finished, logarithmic, looked, panel
+from slova_bench.frame import Frame, Name, names, of
 
 __all__ = ["METRICS", "plot"]
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from slova.metrics.reliability import interval
 from slova_bench import labels
-from slova_bench.figures.drawing import finished, grid, inlined, looked, of, panel, scaled
-from slova_bench.frame import Frame, Name, names, total
+from slova_bench.figures.drawing import finished, grid, inlined, looked, panel, scaled
+from slova_bench.frame import Frame, Name, names, of, total
 from slova_bench.histograms import BINS
 
 __all__ = ["plot"]

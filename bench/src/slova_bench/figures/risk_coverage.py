@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, of, panel, scaled
-from slova_bench.frame import NAME, Frame, Name, names, total
+from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, panel, scaled
+from slova_bench.frame import NAME, Frame, Name, names, of, total
 
 __all__ = ["curve", "plot"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, of, panel, scaled
-from slova_bench.frame import NAME, Frame, Name, boxes, names, over_seeds
+from slova_bench.figures.drawing import below, beside, finished, groups, keyed, looked, panel, scaled
+from slova_bench.frame import NAME, Frame, Name, boxes, names, of, over_seeds
 
 __all__ = ["METRICS", "plot", "plot_steps"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pandas as pd
+
 from slova_bench import labels
 from slova_bench.compare import Comparison, Verdict
-from slova_bench.frame import Frame, frame, histogram_frame
-from slova_bench.results import Row
-from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
+from slova_bench.frame import Frame
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables.ranks import ood_comparison, shift_comparison
 
 __all__ = ["curves", "histograms", "new_rows", "ood_verdict", "planes", "rows", "shift_verdict", "usual_rows"]
@@ -18,9 +19,11 @@ BESIDE = ("temperature", "ensemble", "slova")  # the methods that new ones are c
 
 def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> Frame:
     """The rows with these metrics, all of which must be present, under the shifts of the paper."""
-    every = frame(results.rows(experiment, on))
-    found = every[every["metric"].isin(metrics) & every["shift"].isin(["", *labels.paper_shifts(every["shift"])])]
-    lacking = [metric for metric in metrics if metric not in set(found["metric"])]
+    every = results.rows(experiment, on)
+    found = every[
+        every["metric"].isin(metrics) & every["shift"].isin(["", *labels.paper_shifts(every["shift"].unique())])
+    ]
+    lacking = [metric for metric in metrics if metric not in found["metric"].unique()]
     if lacking:
         raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
     return found
@@ -49,17 +52,17 @@ def curves(results: ResultsFolder, on: str) -> Frame:
 
 def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> Frame:
     """Histograms of the experiment `shift`: of shifted sets, of the clean one, or of both."""
-    every = histogram_frame(results.histograms("shift", on))
-    found = every[every["shift"].isin(["", *labels.paper_shifts(every["shift"])])]
+    every = results.histograms("shift", on)
+    found = every[every["shift"].isin(["", *labels.paper_shifts(every["shift"].unique())])]
     found = found if shifted is None else found[(found["shift"] != "") == shifted]
     if not len(found):
         raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
     return found
 
 
-def planes(results: ResultsFolder, on: str) -> list[Plane]:
+def planes(results: ResultsFolder, on: str) -> Frame:
     found = results.planes(on)
-    if not found:
+    if not len(found):
         raise _missing("pictures", "plane", on)
     return found
 
@@ -73,14 +76,14 @@ def ood_verdict(results: ResultsFolder, on: str) -> Verdict:
     """The verdict of the table of ranks, over all pairs of a training set and an OOD set. Without rows, the error
     names `on`."""
     sets = results.sets("ood") or (on or "cifar10",)
-    return _pooled(ood_comparison, [row for on in sets for row in results.rows("ood", on)], results, sets[0])
+    return _pooled(ood_comparison, pd.concat([results.rows("ood", one) for one in sets]), results, sets[0])
 
 
-def _pooled(compared: Callable[..., Comparison], found: list[Row], results: ResultsFolder, on: str) -> Verdict:
+def _pooled(compared: Callable[..., Comparison], found: Frame, results: ResultsFolder, on: str) -> Verdict:
     try:
         return compared(found, results.paper).pooled
     except MissingRowsError as error:
-        raise _missing("rows to compare", found[0].experiment, on, f" ({error})") from None
+        raise _missing("rows to compare", found["experiment"].iloc[0], on, f" ({error})") from None
 
 
 def _missing(what: str, experiment: str, on: str, why: str = "") -> MissingRowsError:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from slova_bench import labels
-from slova_bench.results import Row
+from slova_bench.frame import Frame, by_method
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import XZ, file_name
 from slova_bench.tables.seeds import estimate
@@ -39,8 +39,8 @@ def write_cards(results: ResultsFolder, folder: Path) -> list[Path]:
 
 def card(results: ResultsFolder, on: str, network: str, readouts: Sequence[str]) -> str:
     what = results.record("ood", on)["methods"][network]
-    rows = [*(results.rows("shift", on) if on in results.sets("shift") else []), *results.rows("ood", on)]
-    seeds = sorted({row.seed for row in rows if row.method == network})
+    rows = pd.concat([results.rows(name, on) for name in ("shift", "ood") if on in results.sets(name)])
+    seeds = sorted(map(int, rows.loc[rows["method"] == network, "seed"].unique()))
     return "\n".join(
         [
             f"# {network}-{on}",
@@ -80,11 +80,12 @@ def _short(name: str) -> str:
 
 
 def _measured(
-    title: str, rows: Sequence[Row], readouts: Sequence[str], on: str, metrics: Sequence[str], *, ood: bool = False
+    title: str, rows: Frame, readouts: Sequence[str], on: str, metrics: Sequence[str], *, ood: bool = False
 ) -> list[str]:
     """A table of readouts by metrics; empty without rows."""
-    inside = [row for row in rows if not row.shift and (row.test == f"{on}-test") != ood]
-    found = {name: [_mean(inside, name, metric) for metric in metrics] for name in readouts}
+    inside = rows[(rows["shift"] == "") & ((rows["test"] == f"{on}-test") != ood)]
+    columns = [by_method(inside[inside["metric"] == metric]) for metric in metrics]
+    found = {name: [_mean(column.get((name, ""), {})) for column in columns] for name in readouts}
     if not any(value for values in found.values() for value in values):
         return []
     heads = [_head(metric, judged=ood or metric != "mmc") for metric in metrics]
@@ -98,12 +99,8 @@ def _head(metric: str, *, judged: bool) -> str:
     return f"{name} {labels.better(metric)}" if judged else name
 
 
-def _mean(rows: Sequence[Row], method: str, metric: str) -> str:
-    seeds: dict[int, list[float]] = {}
-    for row in rows:
-        if (row.method, row.metric, row.variant) == (method, metric, ""):
-            seeds.setdefault(row.seed, []).append(row.value)
+def _mean(seeds: Mapping[int, float]) -> str:
     if not seeds:
         return ""
-    found = estimate({seed: float(np.mean(values)) for seed, values in seeds.items()})
+    found = estimate(seeds)
     return f"{found.mean:.4f}" + ("" if found.error is None else f" ± {found.error:.4f}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from slova.report.page import Extension, Page
 from slova_bench import labels
 from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims, verdict_counts
 from slova_bench.figures.charts import charts
+from slova_bench.frame import NAME, SET, Frame
 from slova_bench.report.panels import CONFIDENT, KINDS, Source, panel, source
 from slova_bench.report.series import Series, listed
 from slova_bench.report.sheets import sheet
@@ -31,13 +34,13 @@ def comparison(results: ResultsFolder) -> Page:
     sources = _sources(results)
     series, shown = listed(one for found in sources for one in found.series)
     index = {one: place for place, one in enumerate(series)}
-    rows, states = [row for found in sources for row in found.rows], check_staleness(results)
+    rows, states = pd.concat([found.rows for found in sources if len(found.rows)]), check_staleness(results)
     data = {
         "series": shown,
-        "metrics": {name: _metric(name) for name in dict.fromkeys(row.metric for row in rows)},
+        "metrics": {name: _metric(name) for name in rows["metric"].unique()},
         "names": {
-            "tests": {test: labels.set_name(test) for test in dict.fromkeys(row.test for row in rows)},
-            "shifts": {shift: labels.shift_name(shift) for shift in dict.fromkeys(row.shift for row in rows)},
+            "tests": {test: labels.set_name(test) for test in rows["test"].unique()},
+            "shifts": {shift: labels.shift_name(shift) for shift in rows["shift"].unique()},
         },
         "sets": [{"on": on, "name": labels.set_name(on)} for on in _sets(results)],
         "experiments": [[name, _title(name)] for name in _experiments(results)],
@@ -47,7 +50,7 @@ def comparison(results: ResultsFolder) -> Page:
         "runs": sheet(runs.make(results, states)) | {"notes": runs.remarks(results, states)},
     }
     found = _with_rows(results)
-    lede = [_lede(sources), _verdicts([judged for _, judged in found])]
+    lede = [_lede(sources, rows), _verdicts([judged for _, judged in found])]
     added = Extension("slova_bench.report", "comparison.html", SCRIPTS, {"claims": found}, charts())
     return Page("SLOVA: the comparison", [part for part in lede if part], data, FOOTER, added)
 
@@ -89,7 +92,7 @@ def _stale(states: Sequence[Staleness]) -> list[str]:
 
 def _without_histograms(found: Source) -> list[str]:
     """The reason why reliability and the slider are missing."""
-    if found.missing or found.histograms or found.experiment not in CONFIDENT:
+    if found.missing or len(found.histograms) or found.experiment not in CONFIDENT:
         return []
     command = f"slova bench run {found.experiment} --on {found.on}"
     return [f"These rows have no confidence histograms, which reliability and the slider need: run {command} again."]
@@ -132,14 +135,13 @@ def _title(experiment: str) -> str:
     return KINDS[experiment].title if experiment in KINDS else labels.title(experiment)
 
 
-def _lede(sources: Sequence[Source]) -> str:
-    rows = [row for found in sources for row in found.rows]
-    evaluated = [row for found in sources if found.experiment in CONFIDENT for row in found.rows] or rows
-    sets = {(row.train, row.test, row.shift, row.level) for row in evaluated}
-    methods = len({(row.method, row.variant) for row in evaluated})
-    seeds = {row.seed for row in rows}
-    trained = ", ".join(dict.fromkeys(labels.set_name(found.on) for found in sources if found.rows))
+def _lede(sources: Sequence[Source], rows: Frame) -> str:
+    evaluated = rows[rows["experiment"].isin(CONFIDENT)]
+    evaluated = evaluated if len(evaluated) else rows
+    sets, methods = (len(evaluated[part].drop_duplicates()) for part in (["train", *SET], NAME))
+    seeds = rows["seed"].nunique()
+    trained = ", ".join(dict.fromkeys(labels.set_name(found.on) for found in sources if len(found.rows)))
     return (
-        f"{methods} methods trained on {trained}, evaluated on {len(sets):,} test sets with {len(seeds)} "
-        f"{'seed' if len(seeds) == 1 else 'seeds'}: {len(rows):,} numbers, all of them on this page."
+        f"{methods} methods trained on {trained}, evaluated on {sets:,} test sets with {seeds} "
+        f"{'seed' if seeds == 1 else 'seeds'}: {len(rows):,} numbers, all of them on this page."
     )

@@ -54,7 +54,7 @@ def _beginning() -> list[str]:
 
 def _found(results: ResultsFolder) -> list[str]:
     """Claims with their verdicts, then measurements beyond the paper, then claims without rows."""
-    sets = {row.train.removesuffix("-train") for row in results.paper}
+    sets = set(results.paper["train"].str.removesuffix("-train"))
     found = judged_claims(results)
     own = [one for one in found if not one.on or one.on in sets]
     others = _judged(one for one in found if one not in own)

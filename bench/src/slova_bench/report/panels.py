@@ -3,18 +3,17 @@ run where rows are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from slova.report.packing import pack
+from slova.report.bins import bin_columns
 from slova_bench import labels
 from slova_bench.compare import compare
-from slova_bench.histograms import Histogram
-from slova_bench.report.cells import columns, places_of, spots
+from slova_bench.frame import NAME, SET, Frame, frame, total
+from slova_bench.report.cells import columns, in_place, spots
 from slova_bench.report.series import Series
-from slova_bench.results import Row
-from slova_bench.results_folder import MissingRowsError, Plane, ResultsFolder
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
 __all__ = ["CONFIDENT", "KINDS", "Kind", "Source", "panel", "source"]
 
@@ -83,24 +82,25 @@ class Source:
 
     experiment: str
     on: str
-    rows: list[Row]
-    histograms: list[Histogram]
-    planes: list[Plane]
+    rows: Frame
+    histograms: Frame
+    planes: Frame
     missing: str = ""
 
     @property
     def series(self) -> Iterable[Series]:
         """The series that are drawn; where the variant is the axis, one per method."""
         varied = KINDS.get(self.experiment, KINDS["ood"]).chart == "variants"
-        return dict.fromkeys(Series(row.method, row.preset if varied else row.variant) for row in self.rows)
+        pairs = self.rows[["method", "preset" if varied else "variant"]].drop_duplicates()
+        return [Series(*pair) for pair in pairs.itertuples(index=False, name=None)]
 
 
 def source(results: ResultsFolder, experiment: str, on: str) -> Source:
     try:
         rows = results.rows(experiment, on)
     except MissingRowsError as error:
-        return Source(experiment, on, [], [], [], str(error))
-    planes = results.planes(on) if experiment == "plane" else []
+        return Source(experiment, on, frame(()), frame(()), frame(()), str(error))
+    planes = results.planes(on) if experiment == "plane" else frame(())
     return Source(experiment, on, rows, results.histograms(experiment, on), planes)
 
 
@@ -124,35 +124,38 @@ def panel(found: Source, index: Mapping[Series, int]) -> dict[str, Any]:
 def _numbers(found: Source, kind: Kind, index: Mapping[Series, int]) -> dict[str, Any]:
     if kind.chart == "variants":
         return {"cells": _variants(found.rows, index)}
-    probable = [histogram for histogram in found.histograms if histogram.cell.method not in labels.SCORES]
+    probable = found.histograms[~found.histograms["method"].isin(labels.SCORES)]
     return {
         "cells": columns(found.rows, index),
-        "histograms": _histograms(probable, index) if probable and found.experiment in CONFIDENT else None,
+        "histograms": _histograms(probable, index) if len(probable) and found.experiment in CONFIDENT else None,
         "ranks": {metric: ranked for metric in kind.ranked if (ranked := _ranks(found, metric, index))},
         "planes": _planes(found.planes, index),
     }
 
 
-def _variants(rows: Iterable[Row], index: Mapping[Series, int]) -> dict[str, Any]:
+def _variants(rows: Frame, index: Mapping[Series, int]) -> dict[str, Any]:
     """The parameter as the axis: its name as shift, its value as level; without one, a horizontal line."""
-    moved = (row._replace(parameter="", shift=row.parameter or "optimal", level=row.parameter_value) for row in rows)
-    return columns(moved, index)
+    names = rows["parameter"].where(rows["parameter"] != "", "optimal")
+    return columns(rows.assign(variant=rows["preset"], shift=names, level=rows["parameter_value"]), index)
 
 
-def _histograms(histograms: Sequence[Histogram], index: Mapping[Series, int]) -> dict[str, Any]:
-    places = places_of(histograms)
-    order = sorted(places, key=lambda place: (index[place.series], *place[1:]))
-    return {**spots(order, index), "packed": pack(places[place] for place in order)}
+def _histograms(histograms: Frame, index: Mapping[Series, int]) -> dict[str, Any]:
+    """The histograms of each place, all seeds together."""
+    groups = histograms.groupby([*NAME, *SET])
+    found = in_place(groups.size().index.to_frame(index=False), index)
+    bins = [total(groups.get_group(key)) for key in found[[*NAME, *SET]].itertuples(index=False, name=None)]
+    return {**spots(found), **bin_columns(bins)}
 
 
 def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str, Any] | None:
     """Mean ranks over all cells of means over seeds; None if nothing can be compared with the control."""
-    own = f"{found.on}-test"
-    rows = [row for row in found.rows if row.metric == metric and (found.experiment != "ood" or row.test != own)]
+    rows = found.rows[found.rows["metric"] == metric]
+    if found.experiment == "ood":
+        rows = rows[rows["test"] != f"{found.on}-test"]
     if metric == "mmc":
-        rows = [row for row in rows if row.method not in labels.SCORES]  # which have no confidence of their own
+        rows = rows[~rows["method"].isin(labels.SCORES)]  # which have no confidence of their own
     try:
-        compared = compare([row._asdict() for row in rows], metrics=[metric], control=CONTROL)
+        compared = compare(rows, metrics=[metric], control=CONTROL)
     except ValueError:
         return None
     verdict, numbers = compared.pooled, {series.key: place for series, place in index.items()}
@@ -167,16 +170,10 @@ def _ranks(found: Source, metric: str, index: Mapping[Series, int]) -> dict[str,
     }
 
 
-def _planes(planes: Iterable[Plane], index: Mapping[Series, int]) -> list[dict[str, Any]]:
+def _planes(planes: Frame, index: Mapping[Series, int]) -> list[dict[str, Any]]:
     """One picture per method, the mean over seeds."""
-    found: dict[Series, dict[tuple[float, float], list[float]]] = {}
-    for plane in planes:
-        points = found.setdefault(Series(plane.method, plane.preset), {})
-        for alpha, beta, confidence in plane.points:
-            points.setdefault((alpha, beta), []).append(confidence)
-    order = sorted(found, key=index.__getitem__)
-    return [{"series": index[one], "points": [_point(*item) for item in found[one].items()]} for one in order]
-
-
-def _point(place: tuple[float, float], confidences: Sequence[float]) -> list[float]:
-    return [*place, round(sum(confidences) / len(confidences), 3)]
+    if not len(planes):
+        return []
+    means = planes.groupby([*NAME, "alpha", "beta"])["value"].mean().round(3).reset_index()
+    found = {index[Series(*name)]: one[["alpha", "beta", "value"]] for name, one in means.groupby(NAME)}
+    return [{"series": place, "points": found[place].to_numpy().tolist()} for place in sorted(found)]

@@ -75,11 +75,8 @@ def _seeds(results: ResultsFolder, counted: str) -> str:
 
 def _counts(results: ResultsFolder, experiment: str, on: str, method: str) -> list[int]:
     """The number of seeds of each method, or of one."""
-    found: dict[str, set[int]] = {}
-    for row in results.rows(experiment, on):
-        if method in ("", row.method):
-            found.setdefault(row.method, set()).add(row.seed)
-    return [len(those) for those in found.values()]
+    counts = results.rows(experiment, on).groupby("method", sort=False)["seed"].nunique()
+    return [int(count) for name, count in counts.items() if method in ("", name)]
 
 
 def _measured(path: Path) -> str:

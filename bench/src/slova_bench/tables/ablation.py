@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from slova_bench import labels
+from slova_bench.frame import of, quartiles, shift_groups
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import sources
 from slova_bench.tables.assembly import counted, measured, methods_table
-from slova_bench.tables.quartiles import incomplete, quartiles, shift_groups
+from slova_bench.tables.quartiles import incomplete
 from slova_bench.tables.table import Column, Table
 
 __all__ = ["STEPS", "make"]
@@ -17,7 +18,7 @@ STEPS = ("softmax", "ova", "slova_raw", "slova", "slova_clean")
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Quartiles of each metric over clean and shifted data."""
-    rows = [row for row in sources.rows(results, "ablation", on) if row.method in STEPS and not row.variant]
+    rows = of(sources.rows(results, "ablation", on), [(step, "") for step in STEPS])
     shifts = shift_groups(rows)[0]
     found = {metric: quartiles(rows, metric, shifts) for metric in METRICS}
     parts = [

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slova_bench import labels
+from slova_bench.frame import Name, by_method
 from slova_bench.labels import in_order
-from slova_bench.results import Row
 from slova_bench.tables import seeds
-from slova_bench.tables.seeds import Name, estimate
+from slova_bench.tables.seeds import estimate
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
 
 __all__ = ["Part", "by_method", "counted", "from_paper", "in_order", "label", "measured", "methods_table", "shown"]
@@ -24,14 +24,6 @@ class Part:
     column: Column
     entries: Mapping[Name, Entry]
     missing: str = NOTHING
-
-
-def by_method(rows: Iterable[Row]) -> dict[Name, dict[int, float]]:
-    """Rows of one metric on one set, as method -> seed -> value."""
-    values: dict[Name, dict[int, float]] = {}
-    for row in rows:
-        values.setdefault((row.method, row.variant), {})[row.seed] = row.value
-    return values
 
 
 def measured(column: Column, metric: str, values: seeds.Column, *, judged: bool = True) -> Part:

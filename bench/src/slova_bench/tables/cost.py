@@ -35,9 +35,9 @@ class Cost(NamedTuple):
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
-    run = {row.method for row in results.rows("shift", on) if not row.variant}
+    run = set(results.rows("shift", on).query("variant == ''")["method"].unique())
     if on in results.sets("ood"):
-        run |= {row.method for row in results.rows("ood", on) if not row.variant}
+        run |= set(results.rows("ood", on).query("variant == ''")["method"].unique())
     if on != ON:
         raise MissingRowsError(f"costs are those of {ON}: run slova bench run shift --on {ON}")
     known = costs()

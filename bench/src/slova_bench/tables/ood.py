@@ -7,13 +7,15 @@ only rank images have the error and confidence of softmax and appear only in the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from slova_bench import labels
+from slova_bench.frame import Column as Values
+from slova_bench.frame import Frame, by_method, frame, names
 from slova_bench.labels import SCORES
-from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import published
-from slova_bench.tables.assembly import Part, by_method, counted, from_paper, in_order, label, measured, methods_table
+from slova_bench.tables.assembly import Part, counted, from_paper, label, measured, methods_table
 from slova_bench.tables.table import Column, Table
 
 __all__ = ["DETECTION", "NO_DATA", "is_data", "make", "ood_names"]
@@ -29,10 +31,9 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     return (_confidence(rows, results.paper, on), *(_detection(rows, on, metric) for metric in DETECTION))
 
 
-def ood_names(rows: Iterable[Row], paper: Iterable[Row], on: str) -> list[str]:
+def ood_names(rows: Iterable[Any] | Frame, theirs: Iterable[Any] | Frame, on: str) -> list[str]:
     """The OOD sets of the paper and ours: data sets first, then synthetic sets."""
-    theirs = [row for row in paper if row.experiment == "ood" and row.train == f"{on}-train"]
-    tests = {row.test for row in (*rows, *theirs)} - {f"{on}-test"}
+    tests = {*frame(rows)["test"].unique(), *frame(theirs)["test"].unique()} - {f"{on}-test"}
     order = list(labels.SETS)
     return sorted(tests, key=lambda test: (not is_data(test), _place(order, test.partition("-")[0]), test))
 
@@ -42,28 +43,28 @@ def is_data(test: str) -> bool:
     return test.endswith("-test")
 
 
-def _confidence(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Table:
-    own, inside = [row for row in rows if row.method not in SCORES], f"{on}-test"
-    theirs = [row for row in paper if row.experiment == "ood" and row.train == f"{on}-train"]
+def _confidence(rows: Frame, paper: Frame, on: str) -> Table:
+    own, inside = rows[~rows["method"].isin(SCORES)], f"{on}-test"
+    theirs = paper[(paper["experiment"] == "ood") & (paper["train"] == f"{on}-train")]
     within = measured(Column(f"MMC, {labels.set_name(on)}"), "mmc", _values(own, inside, "mmc"), judged=False)
     parts = [counted(_values(own, inside, "error")), *_beside(own, theirs, inside, "error"), within]
-    parts += [part for test in ood_names(rows, paper, on) for part in _beside(own, theirs, test, "mmc")]
+    parts += [part for test in ood_names(rows, theirs, on) for part in _beside(own, theirs, test, "mmc")]
     title = f"Error and mean confidence (MMC) of networks trained on {labels.set_name(on)}"
     return methods_table(f"ood-mmc-{on}", title, parts, notes=_notes(rows, theirs))
 
 
-def _beside(rows: Sequence[Row], theirs: Sequence[Row], test: str, metric: str) -> list[Part]:
+def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Part]:
     """Our values on a set, and those of the paper if it has any."""
     name = labels.metric(metric).name
     head, group = ("ours", name) if metric == "error" else (name, labels.set_name(test))
     column, values = Column(f"{head} {labels.better(metric)}", group), _values(rows, test, metric)
     own = measured(column, metric, values) if values else Part(column, {}, NO_DATA)
-    of_paper = published.numbers(theirs, {row.method for row in rows}, test=test, metric=metric)
+    of_paper = published.numbers(theirs, rows["method"].unique(), test=test, metric=metric)
     return [own, from_paper(Column("paper", group), metric, of_paper)] if of_paper else [own]
 
 
-def _detection(rows: Sequence[Row], on: str, metric: str) -> Table:
-    tests = ood_names(rows, (), on)
+def _detection(rows: Frame, on: str, metric: str) -> Table:
+    tests = ood_names(rows, rows, on)
     values = [_values(rows, test, metric) for test in tests]
     parts = [measured(Column(labels.set_name(t)), metric, v) for t, v in zip(tests, values, strict=True)]
     name = f"{labels.metric(metric).name} {labels.better(metric)}"
@@ -72,15 +73,15 @@ def _detection(rows: Sequence[Row], on: str, metric: str) -> Table:
     return methods_table(f"ood-{metric}-{on}", title, [counts, *parts], aside=metric == "aupr")
 
 
-def _notes(rows: Sequence[Row], theirs: Sequence[Row]) -> list[str]:
-    names = in_order({(row.method, row.variant) for row in rows})
-    scores = "; ".join(label(name) for name in names if name[0] in SCORES)
+def _notes(rows: Frame, theirs: Frame) -> list[str]:
+    run = names(rows)
+    scores = "; ".join(label(name) for name in run if name[0] in SCORES)
     repeat = f"Left out, because they repeat softmax's error and confidence: {scores}." if scores else ""
-    return [repeat, *((UNCALIBRATED, published.stand_in_note(names)) if theirs else ())]
+    return [repeat, *((UNCALIBRATED, published.stand_in_note(run)) if len(theirs) else ())]
 
 
-def _values(rows: Iterable[Row], test: str, metric: str) -> dict[tuple[str, str], dict[int, float]]:
-    return by_method(row for row in rows if row.test == test and row.metric == metric)
+def _values(rows: Frame, test: str, metric: str) -> Values:
+    return by_method(rows[(rows["test"] == test) & (rows["metric"] == metric)])
 
 
 def _place(order: Sequence[str], name: str) -> int:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
+from slova_bench.frame import Frame, Name, frame
 from slova_bench.labels import look
-from slova_bench.results import Row
-from slova_bench.tables.seeds import Name
 
 __all__ = ["counterpart", "counterparts", "numbers", "stand_in_note"]
 
 STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full attack was not run
 
 
-def numbers(paper: Iterable[Row], ours: Collection[str], **columns: object) -> dict[Name, float]:
+def numbers(paper: Iterable[Any] | Frame, ours: Collection[str], **columns: object) -> dict[Name, float]:
     """The numbers of the paper per method, by our name; `columns` selects rows (`metric="ece_q25"`)."""
-    found = [row for row in paper if all(getattr(row, column) == value for column, value in columns.items())]
-    return {(counterpart(row.method, ours), row.variant): row.value for row in found}
+    found = frame(paper)
+    for column, value in columns.items():
+        found = found[found[column] == value]
+    rows = found[["method", "variant", "value"]].itertuples(index=False, name=None)
+    return {(counterpart(method, ours), variant): value for method, variant, value in rows}
 
 
 def counterpart(method: str, ours: Collection[str]) -> str:
@@ -25,9 +28,10 @@ def counterpart(method: str, ours: Collection[str]) -> str:
     return other if method not in ours and other in ours else method
 
 
-def counterparts(paper: Iterable[Row], experiment: str, ours: Collection[str]) -> list[str]:
+def counterparts(paper: Iterable[Any] | Frame, experiment: str, ours: Collection[str]) -> list[str]:
     """Our names of the methods that the paper compares in an experiment, run or not."""
-    return sorted({counterpart(row.method, ours) for row in paper if row.experiment == experiment})
+    found = frame(paper)
+    return sorted({counterpart(method, ours) for method in found.loc[found["experiment"] == experiment, "method"]})
 
 
 def stand_in_note(names: Iterable[Name]) -> str:

@@ -7,17 +7,18 @@ method would change the ranks of the others.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
 
 from slova_bench import labels
 from slova_bench.compare import Comparison, Verdict, compare
-from slova_bench.results import Row
+from slova_bench.frame import Frame, frame, shift_groups
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import published
 from slova_bench.tables.assembly import Part, in_order, label, methods_table
-from slova_bench.tables.ood import is_data
-from slova_bench.tables.quartiles import METRICS, shift_groups
+from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.table import BEST, Column, Table, number, text
 
 __all__ = ["CONTROL", "make", "make_ood", "ood_comparison", "shift_comparison"]
@@ -29,7 +30,7 @@ TOGETHER = "All three"
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks under shift: per metric and for the three together, also per seed, and among all methods."""
     rows = results.rows("shift", on)
-    found, everyone = _comparisons(rows, results.paper), _comparisons(rows, ())
+    found, everyone = _comparisons(rows, results.paper), _comparisons(rows, rows.iloc[:0])
     title = f"Mean ranks under shift, {labels.set_name(on)}"
     own = f"{title}, the paper's methods" if _more(everyone, found) else title
     tables = [_table(f"ranks-{on}", own, _pooled(found), found)]
@@ -53,52 +54,58 @@ def _more(one: Mapping[str, Comparison], other: Mapping[str, Comparison]) -> boo
 
 def make_ood(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks of the MMC over all pairs of a training set and an OOD set; `on` is ignored."""
-    rows = [row for on in results.sets("ood") for row in results.rows("ood", on)]
+    rows = pd.concat([results.rows("ood", on) for on in results.sets("ood")])
     found = ood_comparison(rows, results.paper)
     title = f"Mean ranks of the MMC over {len(found.cells)} pairs of sets"
     return (_table("ranks-ood", title, {"MMC": found.pooled}, {"MMC": found}),)
 
 
-def _comparisons(rows: Sequence[Row], paper: Sequence[Row]) -> dict[str, Comparison]:
+def _comparisons(rows: Frame, paper: Frame) -> dict[str, Comparison]:
     """Per metric, and for the three together."""
     groups = {**{labels.metric(metric).name: (metric,) for metric in METRICS}, TOGETHER: METRICS}
     return {name: shift_comparison(rows, paper, metrics) for name, metrics in groups.items()}
 
 
-def shift_comparison(rows: Sequence[Row], paper: Sequence[Row], metrics: Sequence[str] = METRICS) -> Comparison:
+def shift_comparison(
+    rows: Iterable[Any] | Frame, paper: Iterable[Any] | Frame, metrics: Sequence[str] = METRICS
+) -> Comparison:
     """Compare the methods of the paper under its shifts, where these are present."""
-    shifts = {"", *shift_groups(rows)[0]}
-    rows = [row for row in rows if row.shift in shifts and row.metric in metrics]
-    return _compared(rows, metrics, _comparable(rows, paper, "shift"))
+    every = frame(rows)
+    found = every[every["shift"].isin(["", *shift_groups(every)[0]]) & every["metric"].isin(metrics)]
+    return _compared(found, metrics, _comparable(found, frame(paper), "shift"))
 
 
-def ood_comparison(rows: Sequence[Row], paper: Sequence[Row], control: str = CONTROL) -> Comparison:
+def ood_comparison(rows: Iterable[Any] | Frame, paper: Iterable[Any] | Frame, control: str = CONTROL) -> Comparison:
     """Compare the MMC on OOD data sets, for the training sets of the paper. Without these, compare on all OOD sets."""
-    theirs = {row.train for row in paper if row.experiment == "ood"}
-    outside = [row for row in rows if row.metric == "mmc" and row.test.partition("-")[0] != row.train.partition("-")[0]]
-    outside = [row for row in outside if row.train in theirs and is_data(row.test)] or outside
-    if not outside:
+    every, theirs = frame(rows), frame(paper)
+    own = every["test"].str.split("-").str[0] == every["train"].str.split("-").str[0]
+    outside = every[(every["metric"] == "mmc") & ~own]
+    sets = theirs.loc[theirs["experiment"] == "ood", "train"]
+    chosen = outside[outside["train"].isin(sets) & outside["test"].str.endswith("-test")]
+    outside = chosen if len(chosen) else outside
+    if not len(outside):
         raise MissingRowsError("there are no rows of ood on OOD sets: run slova bench run ood --on cifar10")
-    return _compared(outside, ("mmc",), _comparable(outside, paper, "ood", control), control)
+    return _compared(outside, ("mmc",), _comparable(outside, theirs, "ood", control), control)
 
 
-def _compared(rows: Sequence[Row], metrics: Sequence[str], names: Sequence[str], control: str = CONTROL) -> Comparison:
+def _compared(rows: Frame, metrics: Sequence[str], names: Sequence[str], control: str = CONTROL) -> Comparison:
     try:
-        return compare((row._asdict() for row in rows), metrics=metrics, control=control, methods=names)
+        return compare(rows, metrics=metrics, control=control, methods=names)
     except ValueError as error:
-        raise MissingRowsError(f"nothing can be ranked ({error}): run slova bench run {rows[0].experiment}") from None
+        experiment = rows["experiment"].iloc[0]
+        raise MissingRowsError(f"nothing can be ranked ({error}): run slova bench run {experiment}") from None
 
 
-def _comparable(rows: Sequence[Row], paper: Sequence[Row], experiment: str, control: str = CONTROL) -> list[str]:
+def _comparable(rows: Frame, paper: Frame, experiment: str, control: str = CONTROL) -> list[str]:
     """The methods of the paper with as many cells as the control at its first seed; without the paper, all methods.
 
     Another control replaces SLOVA.
     """
-    plain = [row for row in rows if not row.variant]
-    own = [row.seed for row in plain if row.method == control]
-    if not own:
+    plain = rows[rows["variant"] == ""]
+    seed = plain.loc[plain["method"] == control, "seed"].min()
+    if pd.isna(seed):
         raise MissingRowsError(f"there are no rows of {control} in {experiment}: run slova bench run {experiment}")
-    counts = Counter(row.method for row in plain if row.seed == min(own))
+    counts = plain.loc[plain["seed"] == seed, "method"].value_counts(sort=False)
     scores = {*labels.SCORES}  # without a confidence of their own
     ours = [method for method, count in counts.items() if count >= counts[control] and method not in scores]
     theirs = set(published.counterparts(paper, experiment, ours) or ours)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slova_bench import labels
+from slova_bench.frame import RowList, frame
 from slova_bench.labels import SCORES
 from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
@@ -48,7 +49,7 @@ CONVENTIONS = (
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """The tables of every preset with rows; that of the data set's own network comes first."""
-    presets = sorted({row.preset for row in results.rows("recipes", on)})
+    presets = sorted(results.rows("recipes", on)["preset"].unique())
     return tuple(table for preset in presets for table in _of_preset(results, on, preset))
 
 
@@ -74,7 +75,9 @@ def _of_preset(results: ResultsFolder, on: str, preset: str) -> list[Table]:
 
 def _rows(results: ResultsFolder, on: str, preset: str) -> list[Row]:
     """The rows of a preset, without its name: the title has it."""
-    return [row._replace(preset="") for row in results.rows("recipes", on) if row.preset == preset]
+    found = results.rows("recipes", on)
+    own = found.loc[found["preset"] == preset, list(Row._fields)].assign(preset="")
+    return RowList(frame(own.itertuples(index=False)))
 
 
 def _seeds(rows: Sequence[Row]) -> Part:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.results import Row
+from slova_bench.frame import Frame
 from slova_bench.results_folder import ResultsFolder, parts
 from slova_bench.staleness import Staleness, State
-from slova_bench.tables.assembly import in_order
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
 
 __all__ = ["make", "remarks"]
@@ -55,12 +54,10 @@ def _runs(results: ResultsFolder, name: str) -> list[Mapping[str, Any]]:
     return list(results.record(experiment, on).get("runs", []))
 
 
-def _methods(rows: Iterable[Row]) -> str:
+def _methods(rows: Frame) -> str:
     """Methods with their numbers of seeds, variants combined."""
-    seeds: dict[str, set[int]] = {}
-    for row in rows:
-        seeds.setdefault(row.method, set()).add(row.seed)
-    return ", ".join(f"{method} ({len(seeds[method])})" for method, _ in in_order((name, "") for name in seeds))
+    seeds = rows.groupby("method")["seed"].nunique()
+    return ", ".join(f"{method} ({seeds[method]})" for method in labels.ordered(seeds.index))
 
 
 def _listed(parts: Iterable[object]) -> str:

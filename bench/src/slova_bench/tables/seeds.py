@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slova_bench.frame import Name
 from slova_bench.tables.table import BEST, TIED
 
 __all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "is_tied", "marks", "paired_p"]
@@ -19,7 +20,6 @@ __all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "is_tied
 ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
 
-Name = tuple[str, str]  # a method and its variant
 Column = Mapping[Name, Mapping[int, float]]
 
 
@@ -65,13 +65,12 @@ def paired_p(one: Mapping[int, float], other: Mapping[int, float]) -> float | No
     >>> paired_p({0: 0.1, 1: 0.2, 2: 0.3}, {0: 0.1, 1: 0.2, 2: 0.3})
     1.0
     """
-    from scipy.special import stdtr
+    from scipy.stats import ttest_rel
 
     common = sorted(one.keys() & other.keys())
     gaps = np.array([one[seed] - other[seed] for seed in common])
     if len(gaps) < FEWEST or not np.isfinite(gaps).all():
         return None
-    spread = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-    if spread == 0:
+    if np.ptp(gaps) == 0:
         return 1.0 if gaps[0] == 0 else 0.0
-    return float(2 * stdtr(len(gaps) - 1, -abs(gaps.mean()) / spread))
+    return float(ttest_rel(gaps, np.zeros(len(gaps))).pvalue)

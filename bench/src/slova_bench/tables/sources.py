@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slova_bench.results import Row
+from slova_bench.frame import Frame
 from slova_bench.results_folder import ResultsFolder
 
 __all__ = ["mark", "rows", "sets"]
@@ -16,7 +16,7 @@ def sets(results: ResultsFolder, experiment: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*results.sets(experiment), *results.sets(other))))
 
 
-def rows(results: ResultsFolder, experiment: str, on: str) -> list[Row]:
+def rows(results: ResultsFolder, experiment: str, on: str) -> Frame:
     return results.rows(_run(results, experiment, on), on)
 
 

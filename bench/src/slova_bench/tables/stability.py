@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from slova_bench import labels
-from slova_bench.results import Row, variant
+from slova_bench.frame import Frame, by_method
+from slova_bench.results import variant
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables.assembly import by_method, shown
+from slova_bench.tables.assembly import shown
 from slova_bench.tables.seeds import estimate
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, text
 
@@ -14,13 +15,14 @@ __all__ = ["METRICS", "OPTIMAL", "make"]
 METRICS = ("ece", "nll", "brier")
 OPTIMAL = "optimal"  # the fit without a parameter
 
-Fit = tuple[str, float, str]  # parameter, its value, preset
+FIT = ["parameter", "parameter_value", "preset"]
+Fit = tuple[str, float, str]  # their values
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """One row per fit. None is marked as best, because the question is whether they differ."""
     rows = results.rows("stability", on)
-    fits = sorted({(row.parameter, row.parameter_value, row.preset) for row in rows})
+    fits = sorted(rows[FIT].drop_duplicates().itertuples(index=False, name=None))
     lines = [(text(_name(fit)), *(_entry(rows, fit, metric) for metric in METRICS)) for fit in fits]
     heads = [Column(f"{labels.metric(metric).name} {labels.better(metric)}") for metric in METRICS]
     title = f"The paper's fit with M terms or n_b points, and the optimum: clean {labels.set_name(on)}"
@@ -32,9 +34,9 @@ def _name(fit: Fit) -> str:
     return variant(preset, parameter, value) if parameter else f"{preset} {OPTIMAL}".strip()
 
 
-def _entry(rows: list[Row], fit: Fit, metric: str) -> Entry:
-    values = by_method(r for r in rows if (r.parameter, r.parameter_value, r.preset, r.metric) == (*fit, metric))
-    merged = {seed: value for found in values.values() for seed, value in found.items()}
+def _entry(rows: Frame, fit: Fit, metric: str) -> Entry:
+    own = rows[(rows[FIT] == list(fit)).all(axis=1) & (rows["metric"] == metric)]
+    merged = {seed: value for found in by_method(own).values() for seed, value in found.items()}
     if not merged:
         return Entry(NOTHING)
     found = estimate(merged)

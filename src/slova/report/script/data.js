@@ -1,4 +1,4 @@
-// The numbers of the page: packed histograms become arrays, once each.
+// The numbers of the page.
 
 const data = JSON.parse(byId("data").textContent);
 const BINS = 100;
@@ -21,28 +21,11 @@ function placesOf(columns) {
 
 /** The histograms of a panel: {series, test, shift, level, count, errors, middle}. */
 function histograms(panel) {
-  if (!panel?.histograms) return [];
-  panel.unpacked ??= unpacked(panel.histograms);
-  return panel.unpacked;
-}
-
-function unpacked(columns) {
-  const next = numbers(atob(columns.packed));
-  const take = (length) => Float64Array.from({ length }, next);
-  return placesOf(columns).map((place) => ({ ...place, count: take(BINS), errors: take(BINS), middle: take(COARSE) }));
-}
-
-/** Reads one number after the other: seven bits a byte, the least first, the eighth says that more follow. */
-function numbers(bytes) {
-  let place = 0;
-  return () => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
-      const byte = bytes.charCodeAt(place++);
-      value += (byte & 127) * factor;
-      if (byte < 128) return value;
-    }
-  };
+  const columns = panel?.histograms;
+  if (!columns) return [];
+  const bins = (row) => ({ count: columns.count[row], errors: columns.errors[row], middle: columns.middle[row] });
+  panel.places ??= placesOf(columns).map((place, row) => ({ ...place, ...bins(row) }));
+  return panel.places;
 }
 
 /** Several histograms as one; null for none. */
