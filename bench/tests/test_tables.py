@@ -13,7 +13,7 @@ from scipy import stats
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables import TABLES, Table, write_tables
+from slova_bench.tables import TABLES, Table
 from slova_bench.tables.quartiles import quartiles
 from slova_bench.tables.ranks import ood_comparison
 
@@ -218,16 +218,6 @@ def test_a_malformed_csv_is_refused_with_line_and_column(maker, tmp_path):
     (tmp_path / f"{maker.experiment}-cifar10.csv").write_text(f"{head}\n{good}\n{bad}\n")
     with pytest.raises(ResultsError, match=r"line 3, column ece: 'much' is not a number"):
         maker.make(ResultsFolder.read(tmp_path), "cifar10")
-
-
-def test_every_table_is_written_in_three_formats(tmp_path):
-    results = evidence_of(
-        tmp_path, shift_cifar10=shift_rows({"softmax": 1, "slova": 1}), ood_cifar10=ood_rows(("softmax", "slova"))
-    )
-    paths = write_tables(results, tmp_path / "tables")
-    assert {path.suffix for path in paths} == {".md", ".tex", ".csv"}
-    assert len(paths) == len(set(paths)) == 3 * len({path.stem for path in paths})
-    assert {"quartiles-ece-cifar10", "ood-mmc-cifar10", "ranks-cifar10"} <= {path.stem for path in paths}
 
 
 def test_writing_needs_neither_torch_nor_anything_that_draws():

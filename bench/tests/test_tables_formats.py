@@ -82,20 +82,6 @@ def test_markdown_shows_names_as_they_are():
     assert html.count("<strong>0.500 ± 0.100</strong>") == len(NASTY)
 
 
-def test_latex_is_balanced_and_escaped():
-    source = nasty().latex()
-    bare = re.sub(r"\\(textbackslash|textasciitilde|textasciicircum|textless|textgreater|textbar)\{\}", "", source)
-    bare = bare.replace(r"\\", "").replace(r"\{", "").replace(r"\}", "")
-    assert bare.count("{") == bare.count("}")
-    assert re.findall(r"\\begin\{(\w+)\}", source) == ["table", "tabular"]
-    assert re.findall(r"\\end\{(\w+)\}", source) == ["tabular", "table"]
-    body = source.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
-    assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {2}
-    assert not re.search(r"(?<!\\)[#%_]", bare.replace("tab:nasty", ""))
-    assert r"\multicolumn{2}{c}{G\textbar{}H}" in source
-    assert r"\textbf{0.500 $\pm$ 0.100}" in source
-
-
 def test_csv_holds_every_name_and_number_in_full():
     lines = list(csv.DictReader(io.StringIO(nasty().csv())))
     assert [line["Method"] for line in lines] == NASTY

@@ -7,7 +7,7 @@ is a set. A column of a table is name -> seed -> value.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ __all__ = [
     ),
 ]
 
-Frame = pd.DataFrame
+Frame: TypeAlias = pd.DataFrame
 Name = tuple[str, str]  # a method and its variant
 Column = dict[Name, dict[int, float]]  # to a value per seed
 BLANK = Row("", "", "", "", "", "", 0.0, 0, 0, "", 0.0, "", 0.0)  # for the types of the columns of no rows

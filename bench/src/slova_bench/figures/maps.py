@@ -31,8 +31,9 @@ def _row(rows: Frame, name: Name) -> dict[str, Any]:
     left = panel("maps", title, width=330, height=260, words=WORDS, points=lines, observed=dots)
     hit = dots[(dots["value"] > 0) & (dots["level"] > 0)]
     ends = {"x": hit["level"].min() / 2, "y": hit["value"].min() / 2}
-    inside = lambda one: one[(one["level"] >= ends["x"]) & (one["value"] >= ends["y"])]
-    right = panel("maps", title, width=330, height=260, words=WORDS, points=inside(lines), observed=inside(dots))
+    far = {name: one[(one["level"] >= ends["x"]) & (one["value"] >= ends["y"])]
+           for name, one in (("points", lines), ("observed", dots))}  # fmt: skip
+    right = panel("maps", title, width=330, height=260, words=WORDS, **far)
     for channel, least in ends.items():
         right = logarithmic(right, channel, least, 1.1)
     return beside([left, right])

@@ -1,4 +1,4 @@
-"""Tables of the comparison, one file each, computed from rows and written as markdown, LaTeX and CSV. PyTorch is not
+"""Tables of the comparison, one file each, computed from rows and written as markdown and CSV. PyTorch is not
 needed.
 
     for table in TABLES: table.make(results, "cifar10")
@@ -6,17 +6,15 @@ needed.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from slova_bench.results_folder import MissingRowsError, ResultsFolder
+from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import ablation, clean, cost, ood, overview, quartiles, ranks, recipes, sources, stability
 from slova_bench.tables.seeds import ALPHA
 from slova_bench.tables.table import Column, Entry, Table
 
-__all__ = ["READING", "TABLES", "Column", "Entry", "Table", "TableMaker", "write_tables"]
+__all__ = ["READING", "TABLES", "Column", "Entry", "Table", "TableMaker"]
 
 EVERYWHERE = ""
 
@@ -64,21 +62,3 @@ READING = (
     "seeds, those with fewer are not marked.",
     "Ensembles of different seeds share networks, so their standard errors are too small.",
 )
-
-
-def write_tables(results: ResultsFolder, folder: Path) -> list[Path]:
-    """Write every table that has rows as markdown, LaTeX and CSV."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for table in _all(results):
-        for suffix, content in (("md", table.markdown()), ("tex", table.latex()), ("csv", table.csv())):
-            written.append(folder / f"{table.name}.{suffix}")
-            written[-1].write_text(content, encoding="utf-8", newline="")
-    return written
-
-
-def _all(results: ResultsFolder) -> Iterator[Table]:
-    for maker in TABLES:
-        for on in maker.sets(results):
-            with contextlib.suppress(MissingRowsError):
-                yield from maker.make(results, on)

@@ -57,9 +57,6 @@ class Table:
     def markdown(self) -> str:
         return writing.markdown(self)
 
-    def latex(self) -> str:
-        return writing.latex(self)
-
     def csv(self) -> str:
         return writing.csv_text(self)
 

@@ -1,32 +1,24 @@
-"""Tables as markdown, LaTeX and CSV. Names may come from files and plug-ins, so special characters are escaped."""
+"""Tables as markdown and CSV. Names may come from files and plug-ins, so special characters are escaped."""
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from slova_bench.tables.table import Column, Entry, Table
+    from slova_bench.tables.table import Entry, Table
 
-__all__ = ["csv_text", "latex", "markdown", "plain"]
-
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "±": r"$\pm$", "∞": r"$\infty$", "−": r"$-$", "–": "--", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "×": r"$\times$",
-    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$", "α": r"$\alpha$", "|": r"\textbar{}",
-}  # fmt: skip
+__all__ = ["csv_text", "markdown", "plain"]
 
 
 def markdown(table: Table) -> str:
     """A GitHub table; best entries are bold, those tied with them italic."""
     heads = [plain(column.title) for column in table.columns]
     sides = ["---" if _is_words(table, place) else "---:" for place in range(len(heads))]
-    rows = [[_marked(entry, plain, "**{}**", "*{}*") for entry in row] for row in table.rows]
+    rows = [[_marked(entry) for entry in row] for row in table.rows]
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, sides, *rows)]
     return "\n".join(lines) + "\n"
 
@@ -35,20 +27,6 @@ def plain(words: str) -> str:
     """Text with the special characters of markdown escaped."""
     escaped = re.sub(r"([\\`*\[\]|~]|\b_|_\b)", r"\\\1", _line(words))
     return re.sub(r"<(?=[\w/!?])", "&lt;", re.sub(r"&(?=#?\w+;)", "&amp;", escaped))
-
-
-def latex(table: Table) -> str:
-    """A floating table for booktabs; best entries are bold, those tied with them underlined."""
-    shape = "".join("l" if _is_words(table, place) else "r" for place in range(len(table.columns)))
-    rows = [[_marked(entry, _tex, r"\textbf{{{}}}", r"\underline{{{}}}") for entry in row] for row in table.rows]
-    body = [" & ".join(row) + r" \\" for row in rows]
-    notes = [rf"\par\footnotesize {_tex(note)}" for note in table.notes]
-    lines = [
-        r"\begin{table}", r"\centering", rf"\caption{{{_tex(table.title)}}}", rf"\label{{tab:{table.name}}}",
-        rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *_heads(table.columns), r"\midrule", *body, r"\bottomrule",
-        r"\end{tabular}", *notes, r"\end{table}",
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
 
 
 def csv_text(table: Table) -> str:
@@ -84,28 +62,9 @@ def _is_words(table: Table, place: int) -> bool:
     return all(row[place].value is None for row in table.rows)
 
 
-def _marked(entry: Entry, escape: Callable[[str], str], best: str, tied: str) -> str:
-    return {"best": best, "tied": tied}.get(entry.mark, "{}").format(escape(entry.text))
-
-
-def _heads(columns: Iterable[Column]) -> list[str]:
-    """The names of the columns, below those of their groups if there are any."""
-    columns = list(columns)
-    names = " & ".join(_tex(column.name) for column in columns) + r" \\"
-    if not any(column.group for column in columns):
-        return [names]
-    groups = [(group, len(list(those))) for group, those in itertools.groupby(columns, lambda column: column.group)]
-    above = " & ".join(rf"\multicolumn{{{width}}}{{c}}{{{_tex(group)}}}" for group, width in groups)
-    return [above + r" \\", names]
-
-
-def _tex(words: str) -> str:
-    return _replaced(_line(words), _LATEX)
+def _marked(entry: Entry) -> str:
+    return {"best": "**{}**", "tied": "*{}*"}.get(entry.mark, "{}").format(plain(entry.text))
 
 
 def _line(words: str) -> str:
     return " ".join(words.split())
-
-
-def _replaced(words: str, signs: dict[str, str]) -> str:
-    return "".join(signs.get(letter, letter) for letter in words)
