@@ -17,8 +17,9 @@ def summary(rows: list[Row], kind: str) -> str:
     counts as a method."""
     from slova_bench.frame import SET, frame
 
-    names, found = list(dict.fromkeys(map(label, rows))), frame(rows).assign(name=list(map(label, rows)))
-    found = found[[not _inside(row) for row in rows]]
+    names = dict.fromkeys(map(label, rows))
+    outside = [row for row in rows if not _inside(row)]
+    found = frame(outside).assign(name=[label(row) for row in outside])
     metrics = {
         metric: own.pivot_table(index=[*SET, "seed"], columns="name", values="value", aggfunc="last").dropna()
         for metric, own in found.groupby("metric", sort=False)
