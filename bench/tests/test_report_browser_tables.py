@@ -93,6 +93,9 @@ def test_every_table_can_be_saved(opened, made_results):
     for one in details:
         title = one.locator("summary").inner_text()
         one.evaluate("node => { node.open = true }")
+        if title not in {*tables, "All cells"}:
+            assert "slova bench run" in one.inner_text(), "a table without rows states the command to run"
+            continue
         with page.expect_download() as download:
             one.get_by_role("button", name="Save").click()
         with open(download.value.path(), encoding="utf-8", newline="") as file:
