@@ -19,7 +19,7 @@ METHODS = (
     *("softmax", "temperature", "ensemble", "ova", "slova"),
     *("slova_distance", "slova_mirror", "slova_distance_ensemble", "slova_none"),
 )
-RECIPES = ("softmax_augmented", "softmax_augmented_degraded", "slova_image")
+RECIPES = ("slova_image", "softmax_augmented", "softmax_augmented_degraded")
 SHOWN = ("Method", "Seeds", "clean", "shifted", "held-out shifts", "near OOD", "far OOD")
 CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slova_distance_ensemble", "ensemble"))
 
