@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,8 +110,11 @@ def test_a_verdict_is_computed_from_paired_differences(ours, verdict):
 def test_the_table_has_both_ways_to_set_a_threshold(results):
     found = {row[0]: row[1:] for row in table(results)}
     for title, setting in (("All pictures", PROMISE), ("Guaranteed threshold:", len(RISKS) + PROMISE)):
-        expected = [f"{100 * results.risk(name, setting)[1]:.1f}" for name in results.answers]
+        shares = [results.risk(name, setting) for name in results.answers]
+        expected = [f"{100 * wrong:.1f}" if answered else "–" for answered, wrong in shares]
         assert found[f"{title}{',' if title == 'All pictures' else ''} wrong of 100 answers"] == expected
+    nothing = replace(results, thresholds={name: [None] * len(SETTINGS) for name in results.answers})
+    assert table(nothing)[-1][1:] == ["–"] * len(results.answers)
 
 
 def test_the_command_prints_the_table_the_verdicts_and_what_to_try_next(tmp_path, monkeypatch, run):

@@ -55,6 +55,8 @@ def test_the_first_table_is_what_metrics_says(files):
     expected = json.loads(said.stdout)
     found = entries(summary, row=1)
     assert summary["rows"][1][0]["text"] == "Calibrated"
+    assert any("±" in entry["text"] for entry in summary["rows"][1])
+    assert summary["notes"][1].startswith("± is the largest error")
     names = {"Accuracy ↑": "accuracy", "ECE ↓": "ece", "NLL ↓": "nll", "Brier score ↓": "brier", "AURC ↓": "aurc"}
     assert {name: found[name] for name in names} == {
         name: pytest.approx(expected[key], rel=1e-5) for name, key in names.items()

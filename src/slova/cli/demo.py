@@ -25,10 +25,13 @@ def demo(output: Path) -> None:
     Example: slova demo -o demo.html
     """
     _check_extras()
+    import torch
+
     from slova.demo import load, measure, page, table, train_all, verdicts
     from slova.demo.page import COMMANDS
     from slova.demo.results import PROMISE, RISKS
 
+    torch.set_num_threads(1)  # the networks are small: on a busy machine threads wait for each other, ten times as long
     with progress("training three networks") as report:
         digits = load()
         results = measure(train_all(digits, report), digits)

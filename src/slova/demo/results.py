@@ -148,7 +148,8 @@ def table(results: Results, setting: int = PROMISE) -> list[list[str]]:
 
 
 def _wrong(results: Results, setting: int) -> list[str]:
-    return [f"{100 * results.risk(name, setting)[1]:.1f}" for name in results.answers]
+    shares = [results.risk(name, setting) for name in results.answers]
+    return [f"{100 * wrong:.1f}" if answered else "–" for answered, wrong in shares]
 
 
 def _said(answered: float, wrong: float) -> str:

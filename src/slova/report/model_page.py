@@ -118,7 +118,8 @@ def _reliability(series: int, state: Ece) -> list[dict[str, float]]:
 def _tables(models: Sequence[Model]) -> list[dict[str, Any]]:
     known = [(Entry(model.name), *_known(model)) for model in models]
     heads = ("Model", "Rows", *KNOWN.values())
-    tables = [sheet("metrics", "All rows of the file", heads, known, ["Accuracy with its exact 95 % interval."])]
+    notes = ["Accuracy with its exact 95 % interval.", *_within(known)]
+    tables = [sheet("metrics", "All rows of the file", heads, known, notes)]
     others = [
         (Entry(name), Entry(model.name), _count(found.rows), *(_number(found.values.get(key)) for key in OOD))
         for name in models[0].outside
@@ -127,8 +128,14 @@ def _tables(models: Sequence[Model]) -> list[dict[str, Any]]:
     ]
     if others:
         heads = ("Against the rows of a class", "Model", "Rows", *OOD.values())
-        tables.append(sheet("out-of-distribution", "Out-of-distribution", heads, others))
+        tables.append(sheet("out-of-distribution", "Out-of-distribution", heads, others, _within(others)))
     return tables
+
+
+def _within(rows: Sequence[Sequence[Entry]]) -> list[str]:
+    """What ± says, where a row has one: readers take it for a standard error otherwise."""
+    bounded = any(" ± " in entry.text for row in rows for entry in row)
+    return ["± is the largest error of a number that is computed from bins, not a standard error."] if bounded else []
 
 
 def _known(model: Model) -> list[Entry]:
@@ -150,6 +157,6 @@ def _number(value: float | Estimate | None) -> Entry:
     if value is None:
         return Entry("–")
     if isinstance(value, Estimate):
-        bound = f" ± {value.bound:.1g}" if value.bound > 5e-5 else ""
+        bound = f" ± {max(value.bound, 1e-4):.1g}" if value.bound > 5e-5 else ""
         return Entry(f"{value.value:.4f}{bound}", float(value.value))
     return Entry(f"{value:.4f}" if abs(value) != float("inf") else "∞", float(value))
