@@ -112,7 +112,8 @@ def _pixels(image: Tensor) -> str:
 def _facts(results: Results) -> list[str]:
     mix = ", ".join(f"{ROWS[group.name]} of {group.title.lower()}" for group in results.groups)
     return [
-        f"One run with seed {SEED}, which was not chosen by its result. Another seed gives other numbers.",
+        f"One run with seed {SEED}, which was not chosen by its result. Another seed or number of threads gives other "
+        "numbers.",
         f"The networks have one architecture and {STEPS} steps each; there are {TRAINING} digits for training and "
         f"{VALIDATION} for validation. No network and no temperature has seen the pictures on this page.",
         "At face value: a network answers where its confidence is at least 1 - risk.",
