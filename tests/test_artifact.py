@@ -186,5 +186,7 @@ def test_no_file_can_run_code(tmp_path):
 def test_an_unknown_type_is_not_looked_up():
     with pytest.raises(ArtifactError, match="is of type 'Popen', expected one of"):
         artifact.unpack({}, {"type": "Popen"}, "map", {"TemperatureScaling": object})
+    with pytest.raises(ArtifactError, match=r"^map is of type .{82}, expected one of T$"):  # not the whole of it
+        artifact.unpack({}, {"type": {"x": "x" * 2000}}, "map", {"T": object})
     with pytest.raises(ArtifactError, match="cannot be rebuilt"):
         artifact.unpack({}, {"type": "T", "x": 1}, "map", {"T": object})

@@ -117,7 +117,8 @@ def unpack(tensors: Mapping[str, Array], meta: Mapping[str, Any], name: str, typ
     """The value that `pack` packed, if its type is one of these, and its fields are of the types that it declares."""
     word = meta.get("type") if isinstance(meta, dict) else None
     if not isinstance(word, str) or word not in types:
-        raise ArtifactError(f"{name} is of type {word!r}, expected one of {', '.join(types)}")
+        found = None if word is None else str(word)[:80]
+        raise ArtifactError(f"{name} is of type {found!r}, expected one of {', '.join(types)}")
     fields = {key: value for key, value in meta.items() if key != "type"}
     prefix = f"{name}."
     arrays = {key.removeprefix(prefix): np.asarray(value) for key, value in tensors.items() if key.startswith(prefix)}
