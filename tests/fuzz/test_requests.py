@@ -32,13 +32,13 @@ anything = st.recursive(
 
 def answered(body, parse, respond) -> bool:
     """Whether the request was answered. Every answer is JSON; every error has a status in the 400s and a sentence."""
-    refused = None
     try:
-        parsed = parse(body)
+        assert respond(parse(body))
     except RequestError as error:
-        refused = error
-    assert 400 <= refused.status < 500 and 10 < len(refused.message) < 600 if refused else respond(parsed)
-    return refused is None
+        assert 400 <= error.status < 500
+        assert 10 < len(error.message) < 600
+        return False
+    return True
 
 
 def plain(body) -> bool:

@@ -28,6 +28,12 @@ def test_head_is_get_without_a_body(client, path):
     assert headers["content-type"] == client.ask("GET", path)[1]["content-type"]
 
 
+def test_probabilities_for_a_model_of_logits_are_an_error_of_the_request(client):
+    status, content = client.predict({"inputs": [[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]})
+    assert status == 400
+    assert "the model was fitted to logits, got rows of probabilities" in content["error"]
+
+
 def test_an_unknown_field_is_rejected(client):
     status, content = client.predict({"inputs": [[1.0, 2.0, 3.0]], "rejekt": 0.5, "x": 1})
     assert (status, content) == (400, {"error": "rejekt: Extra inputs are not permitted"})

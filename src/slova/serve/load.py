@@ -66,7 +66,11 @@ def scorer_model(
     """A model that takes logits."""
 
     def run(inputs: Arrays, wanted: Sequence[str]) -> Arrays:
-        outputs: Arrays = {key: np.asarray(value) for key, value in scorer.predict(inputs["logits"]).to_dict().items()}
+        try:
+            answer = scorer.predict(inputs["logits"])
+        except ValueError as error:  # values of another kind than those of the fit
+            raise RequestError(400, str(error)) from None
+        outputs: Arrays = {key: np.asarray(value) for key, value in answer.to_dict().items()}
         if "log_probs" in wanted:
             outputs["log_probs"] = np.asarray(scorer(inputs["logits"]).log_probs)
         return {key: outputs[key] for key in wanted}
