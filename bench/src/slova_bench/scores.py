@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from slova._backend import Array
 from slova._batches import evaluation_mode
-from slova.calibration import TemperatureScaling
-from slova.heads import SOFTMAX, Readout
 from slova.vision.features import last_layer_per_resolution, record_activations
+from slova_bench.calibrate import class_temperature
 from slova_bench.method import CalibrationRows, Fitted, Splits
 from slova_bench.networks import last_linear
 from slova_bench.stable import stable
@@ -117,11 +116,4 @@ def columns(outputs: Array, classes: int) -> tuple[Array, Array, Array]:
 @stable("temperature_of_logits")
 def temperature(rows: CalibrationRows) -> Fitted:
     """Softmax with a temperature (Guo et al. 2017), of outputs with more columns than logits."""
-    log_probs = SOFTMAX(logits_of(rows.outputs, rows.classes)).log_probs
-    calibrator = TemperatureScaling.fit(log_probs, rows.labels, weight=rows.weight)
-
-    def readout(outputs: Array) -> Readout:
-        found = SOFTMAX(logits_of(outputs, rows.classes))
-        return found._replace(log_probs=calibrator(found.log_probs))
-
-    return readout
+    return class_temperature(rows)
