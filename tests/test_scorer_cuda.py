@@ -56,6 +56,7 @@ def posterior(classes, part="classes", *, distances=0, none=False, scale=1.0, sm
         [2.0] * distances if distances else None,
         [-1.0, 0.3, 0.4, *[0.2] * distances] if none else None,
         0.1 if none else None,
+        none_negative=0.5 if none else 0.0,
     )
 
 

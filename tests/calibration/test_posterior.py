@@ -228,6 +228,33 @@ def test_p_none_is_calibrated_and_ranks_none_rows():
     assert (fitted.none[1:] >= 0).all()
 
 
+def rows_where_one_class_may_fit(seed, rows=4000):
+    """One logit f is not negligible, and its class is right with probability sigmoid(f / 1.5); otherwise none is."""
+    generator = np.random.default_rng(seed)
+    log_odds = generator.normal(-12, 2, (rows, 4))
+    top, labels = generator.normal(2, 4, rows), generator.integers(0, 4, rows)
+    log_odds[np.arange(rows), labels] = top
+    right = generator.random(rows) < 1 / (1 + np.exp(-top / 1.5))
+    return log_odds, np.where(right, labels, NONE), 1 / (1 + np.exp(top / 1.5))
+
+
+def test_p_none_has_no_upper_bound_where_no_class_fits():
+    """log P_raw(none) is nearly 0 for all rows whose log-odds are below -4: with one term they are all alike."""
+    log_odds, labels, _ = rows_where_one_class_may_fit(0)
+    fitted = PosteriorCalibration.fit(log_odds, labels)
+    assert fitted.none_negative > 0.1
+    log_odds, _, wanted = rows_where_one_class_may_fit(1)
+    none, few = np.exp(fitted(log_odds)[:, -1]), log_odds.max(axis=1) < -4
+    assert abs(none[few].mean() - wanted[few].mean()) < 0.02
+    assert np.abs(none - wanted).mean() < 0.03
+
+
+def test_where_the_second_term_of_none_gains_little_it_is_left_out():
+    log_odds, labels = rows_of()
+    by_chance = np.where(np.random.default_rng(2).random(len(labels)) < 0.2, NONE, labels)
+    assert PosteriorCalibration.fit(log_odds, by_chance).none_negative == 0
+
+
 def test_none_rows_do_not_move_the_class_part():
     log_odds, labels = rows_of(none=0.2)
     known = labels != NONE

@@ -5,7 +5,7 @@ where a network saturates,
 
     l1_k = log p_k,   l0_k = -log(1 - p_k),   a = a_0 - sum_j a_j d_j,   b = b_0 - sum_j b_j d_j,   t = (a + b) / 2
     S_k = (a + t A_k) l1_k + (b + t B_k) l0_k + t / t0 c_k + t sum_j W_jk l1_j,      P(k | not none) = softmax(S)
-    logit P(none) = v + u log P_raw(none) + h H + w d,      P(k) = (1 - P(none)) P(k | not none)
+    logit P(none) = v + u log P_raw(none) - r log(1 - P_raw(none)) + h H + w d,  P(k) = (1 - P(none)) P(k | not none)
 
 where H is the entropy of the class part and log P_raw(none) = -sum_k softplus(f_k). No class falls with its own
 log-odds. A fit takes the part of this that the rows carry: a temperature, the shared numbers a and b, those per class
@@ -22,7 +22,7 @@ import numpy as np
 from slova._backend import NUMPY, Array, Backend, floating, to_numpy
 from slova._types import DistanceRows, Distances, Groups, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
 from slova._validation import check_groups, check_rows, check_weight
-from slova.calibration._posterior_choice import choose, refit
+from slova.calibration._posterior_choice import choose, folds, refit
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
 from slova.calibration._posterior_none import fit_none, none_features
 from slova.heads import NONE, SOFTMAX
@@ -42,8 +42,8 @@ class PosteriorCalibration:
 
     `positive_weights`, `negative_weights` (1 + D,), `class_positive`, `class_negative`, `bias` (K,) and `pairs` (K, K;
     first index l1, second S) are a_j, b_j, A, B, c and W; `reference` is t0; `max_distances` (D,) are the largest
-    distances of the fit; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is then 0.
-    `none_share` is the prior of NONE, `part` the part of the model that was taken.
+    distances of the fit; `none` (3 + D,) is v, u, h, w, or None where the fit had no NONE rows: P(none) is then 0;
+    `none_negative` is r. `none_share` is the prior of NONE, `part` the part of the model that was taken.
     """
 
     positive_weights: Array
@@ -59,6 +59,7 @@ class PosteriorCalibration:
     none: Array | None = None
     none_share: float | None = None
     part: str = "by hand"
+    none_negative: Array = 0.0
 
     name: ClassVar[str] = "posterior"
     takes: ClassVar[str] = "log_odds"
@@ -69,7 +70,7 @@ class PosteriorCalibration:
         for name in (*NAMES, "pairs", "max_distances", "none"):
             if (numbers := getattr(self, name)) is not None:
                 object.__setattr__(self, name, np.asarray(numbers, np.float64))
-        for name in ("scale", "smoothing", "reference"):
+        for name in ("scale", "smoothing", "reference", "none_negative"):
             object.__setattr__(self, name, float(getattr(self, name)))
         _check_numbers(self)
 
@@ -90,11 +91,9 @@ class PosteriorCalibration:
         log_probs = SOFTMAX.log_probs(self._scores(log_odds, distances, ops), ops)
         if self.none is None:
             return ops.append(log_probs, ops.full(log_probs[..., 0], -float("inf")))
-        numbers = ops.like(self.none, log_odds)
-        logit = numbers[0] + sum(
-            number * feature
-            for number, feature in zip(numbers[1:], none_features(log_odds, log_probs, distances, ops), strict=True)
-        )
+        numbers, features = ops.like(self.none, log_odds), none_features(log_odds, log_probs, distances, ops)
+        logit = numbers[0] + sum(number * feature for number, feature in zip(numbers[1:], features, strict=True))
+        logit = logit - ops.like(self.none_negative, log_odds) * ops.log1mexp(features[0])
         return ops.append(log_probs - ops.softplus(logit)[..., None], -ops.softplus(-logit))
 
     def checked_distances(self, log_odds: Array, distances: Array | None, ops: Backend) -> Array | None:
@@ -174,7 +173,7 @@ class PosteriorCalibration:
         else:
             part, model = like.part, refit(rows.at(known), like.part, like._model())
         fitted = cls(**_fields(model, rows), part=part)
-        return fitted if known.all() else _with_none(fitted, rows, none_share)
+        return fitted if known.all() else _with_none(fitted, rows, none_share, seed)
 
 
 def log_odds_from_log_probs(log_probs: LogProbs) -> LogOdds:
@@ -252,8 +251,9 @@ def _fields(model: Model, rows: Rows) -> dict[str, Any]:
     }
 
 
-def _with_none(fitted: PosteriorCalibration, rows: Rows, none_share: float | None) -> PosteriorCalibration:
+def _with_none(fitted: PosteriorCalibration, rows: Rows, none_share: float | None, seed: int) -> PosteriorCalibration:
     distances = -rows.factors[:, 1:] if rows.factors.shape[1] > 1 else None
     features = none_features(rows.log_odds, fitted(rows.log_odds, distances)[:, :-1], distances, NUMPY)
-    numbers, prior = fit_none(features, rows.labels == NONE, rows.none_weight, none_share)
-    return replace(fitted, none=numbers, none_share=prior)
+    held_out = folds(rows._replace(weight=rows.none_weight), seed)
+    numbers, negative, prior = fit_none(features, rows.labels == NONE, rows.none_weight, none_share, held_out)
+    return replace(fitted, none=numbers, none_negative=negative, none_share=prior)

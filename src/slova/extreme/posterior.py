@@ -73,7 +73,7 @@ def _sent(calibrator: PosteriorCalibration, device: torch.device) -> Sent:
         float(calibrator.negative_weights[0]),
         float(calibrator.scale),
         float(calibrator.smoothing),
-        (float(none[0]), float(none[1]), float(none[2])),
+        (float(none[0]), float(none[1]), float(calibrator.none_negative), float(none[2])),
         send(np.stack(classes)),
         None if calibrator.pairs is None else send(calibrator.pairs),
     )

@@ -33,7 +33,7 @@ class Numbers(NamedTuple):
     b: float = 0.0
     scale: float = 1.0
     smoothing: float = 0.0
-    none: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    none: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     classes: Tensor | None = None
     pairs: Tensor | None = None
     per_row: Tensor | None = None
@@ -72,7 +72,7 @@ def posterior_rows(
 @jit
 def _posterior(
     logits, label, confidence, none, ambiguous, top, classes, pairs, per_row, rows, before_scale, before_offset,
-    a, b, scale, smoothing, v, u, h, reject,
+    a, b, scale, smoothing, v, u, r, h, reject,
     K: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, TILES: tl.constexpr, AFFINE: tl.constexpr,
     SOFTMAX: tl.constexpr, LINEAR: tl.constexpr, SMOOTH: tl.constexpr, PAIRS: tl.constexpr, DISTANCES: tl.constexpr,
     SOURCE: tl.constexpr, LOGS: tl.constexpr,
@@ -96,7 +96,7 @@ def _posterior(
         first, start, inside, lane, before_scale, before_offset, highest, index, rest, classes, pairs, a, b, scale,
         smoothing, K, ROWS, BLOCK, TILES, AFFINE, SOFTMAX, LINEAR, SMOOTH, PAIRS, SOURCE,
     )  # fmt: skip
-    unlikely, left, empty = _shares(highest, odds, tilt, spread, more, v, u, h, SOURCE)
+    unlikely, left, empty = _shares(highest, odds, tilt, spread, more, v, u, r, h, SOURCE)
     sure = exp(-unlikely)
     if LINEAR:  # keeps the order of the logits
         place = index
@@ -109,12 +109,13 @@ def _posterior(
 
 
 @jit
-def _shares(highest, odds, tilt, spread, more, v, u, h, SOURCE: tl.constexpr):
+def _shares(highest, odds, tilt, spread, more, v, u, r, h, SOURCE: tl.constexpr):
     """-log of the confidence, one minus it, and P(none)."""
     unlikely = log1p(odds)  # given one of the classes, so far
     empty = tl.zeros_like(odds)
     if SOURCE == 2:
-        logit = v - u * spread + h * (unlikely - tilt / (1.0 + odds)) + more
+        negative = log(tl.maximum(one_minus_exp(spread), 1e-30))
+        logit = v - u * spread - r * negative + h * (unlikely - tilt / (1.0 + odds)) + more
         small = log1p(decay(logit))
         unlikely = unlikely + (tl.maximum(logit, 0.0) + small)
         empty = exp(-(tl.maximum(-logit, 0.0) + small))
