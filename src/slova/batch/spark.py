@@ -1,5 +1,5 @@
-"""The engine `spark`: `mapInArrow` in the active Spark session, in that of spark-submit, or in a new local one, which
-needs Java 17 or later.
+"""The engine `spark`: `mapInArrow` in the active Spark session, in that of spark-submit or PYSPARK_SUBMIT_ARGS, or in a
+new local one, which needs Java 17 or later.
 
 `score(frame, scorer)` scores a Spark data frame, and `rows(frame)` is accepted by `batch.fit` and `batch.metrics`. A
 task whose worker died is repeated, up to four times in all.
@@ -31,14 +31,13 @@ from slova.scorer import Scorer
 __all__ = ["FrameRows", "rows", "score", "session", "start"]
 
 ATTEMPTS = 4  # the default of local[n] is one
-SETTINGS = {
+QUIET = {
     "spark.app.name": "slova",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 State = TypeVar("State")
 
@@ -106,19 +105,22 @@ def start(workers: int | None) -> Iterator[Run]:
 
 
 def session(workers: int | None = None) -> Any:
-    """A quiet local session that repeats failed tasks; under spark-submit, the session configured there."""
+    """A quiet local session that repeats failed tasks; the session that spark-submit or PYSPARK_SUBMIT_ARGS configure,
+    where there is one."""
     builder = require("pyspark.sql", "spark").SparkSession.builder
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return builder.getOrCreate()
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise EngineError("the engine spark needs Java 17 or later: java is not on the path, and JAVA_HOME is not set")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = builder.master(f"local[{workers or cores()},{ATTEMPTS}]")
+    builder = builder.config(map=QUIET)
+    if "PYSPARK_SUBMIT_ARGS" not in os.environ:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(f"local[{workers or cores()},{ATTEMPTS}]").config(map=LOCAL)
     with tempfile.TemporaryFile() as log:
         try:
             with _stderr_to(log), _no_pandas_warning():
-                return builder.config(map=SETTINGS).getOrCreate()
+                return builder.getOrCreate()
         except Exception as error:  # from Java, py4j or Spark
             log.seek(0)
             lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
