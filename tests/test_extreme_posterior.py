@@ -30,4 +30,4 @@ def test_without_distances_there_are_no_numbers_per_row():
     calibrator = PosteriorCalibration.fit(LOG_ODDS[40:], LABELS[40:])
     found = posterior._numbers(calibrator, torch.as_tensor(LOG_ODDS).float(), None)
     assert found.per_row is None
-    assert found.none == (0.0, 0.0, 0.0)
+    assert found.none == (0.0, 0.0, 0.0, 0.0)
