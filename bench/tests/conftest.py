@@ -180,7 +180,7 @@ def _found(folder: Path, only: str = "", **files: list[Row]) -> dict[tuple[str, 
         results = Results(folder, name.replace("_", "-"))
         results.append(rows)
         results.close()
-    claims = [claim for claim in CLAIMS if only in ("", claim.text)]
+    claims = [claim for claim in CLAIMS if only in ("", claim.title)]
     return {(one.claim, one.on): one for one in judged_claims(ResultsFolder.read(folder), claims)}
 
 

@@ -233,7 +233,7 @@ def test_the_shape_along_directions_is_judged_part_by_part(slova, ova, expected,
 
 def test_without_rows_every_claim_states_the_command_to_run(tmp_path, found):
     waiting = [one for one in found(tmp_path).values() if one.verdict is Verdict.OPEN]
-    theirs = {claim.text for claim in CLAIMS if claim.answers}
+    theirs = {claim.title for claim in CLAIMS if claim.answers}
     assert {one.claim for one in waiting} >= theirs
     assert all("slova bench run " in one.ours for one in waiting)
 
@@ -250,7 +250,7 @@ def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judge
 def test_verdict_counts_cover_every_claim_about_slova_once(tmp_path, found):
     every = [one for one in found(tmp_path, shift_cifar10=shift_rows(ORDER)).values() if one.counted]
     assert sum(verdict_counts(every).values()) == len(every)
-    texts = [claim.text for claim in CLAIMS]
+    texts = [claim.title for claim in CLAIMS]
     assert len(set(texts)) == len(texts)
 
 

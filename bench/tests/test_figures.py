@@ -12,8 +12,8 @@ import pytest
 import vl_convert
 from slova_bench import labels
 from slova_bench.experiments import experiments
-from slova_bench.figures import FIGURES, confidence_map, directions, ignorance, maps, planes, save, shift, stability
-from slova_bench.figures.drawing import MOST, groups
+from slova_bench.figures import FIGURES, confidence_map, directions, ignorance, maps, planes, shift, stability
+from slova_bench.figures.drawing import MOST, groups, save
 from slova_bench.frame import frame
 from slova_bench.histograms import Histograms
 from slova_bench.parquet import save_table
@@ -97,7 +97,7 @@ def results(tmp_path_factory, methods, shift_rows, ood_rows, histogram):
 
 @pytest.mark.parametrize("drawing", FIGURES, ids=lambda drawing: drawing.name)
 def test_every_figure_of_the_catalogue_compiles_and_has_marks(drawing, results):
-    vega = vl_convert.vegalite_to_vega(drawing.draw(results, "digits"), vl_version="6.4")
+    vega = vl_convert.vegalite_to_vega(drawing.make(results, "digits"), vl_version="6.4")
     assert vega["marks"]
 
 
@@ -114,18 +114,18 @@ def test_the_same_figure_gives_the_same_bytes_and_names_are_drawn_as_they_are(tm
 def test_the_catalogue_has_names_of_its_own_captions_and_experiments_that_exist():
     assert len({drawing.name for drawing in FIGURES}) == len(FIGURES)
     assert {drawing.experiment for drawing in FIGURES} <= {"", *experiments()}
-    assert all(drawing.title and drawing.caption.endswith(".") for drawing in FIGURES)
+    assert all(drawing.title and drawing.about.endswith(".") for drawing in FIGURES)
     assert all(drawing.answers.startswith(("Fig.", "Sec.")) for drawing in FIGURES)
 
 
 @pytest.mark.parametrize("drawing", [drawing for drawing in FIGURES if drawing.experiment], ids=lambda d: d.name)
 def test_what_was_not_run_is_named_with_the_command_that_runs_it(drawing, tmp_path):
     with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
-        drawing.draw(ResultsFolder.read(tmp_path), "svhn")
+        drawing.make(ResultsFolder.read(tmp_path), "svhn")
     other = Row.of(cell(drawing.experiment), "nonsense", 0.5)  # rows, but none to draw
     Results(tmp_path, f"{drawing.experiment}-svhn").append([other])
     with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
-        drawing.draw(ResultsFolder.read(tmp_path), "svhn")
+        drawing.make(ResultsFolder.read(tmp_path), "svhn")
 
 
 def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
@@ -133,7 +133,7 @@ def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
         Results(tmp_path, f"ood-{on}").append([row._replace(train=f"{on}-train") for row in ood_rows()])
     (drawing,) = [drawing for drawing in FIGURES if drawing.across]
     assert drawing.sets(ResultsFolder.read(tmp_path)) == ("",)
-    assert drawing.draw(ResultsFolder.read(tmp_path), "")["layer"]
+    assert drawing.make(ResultsFolder.read(tmp_path), "")["layer"]
 
 
 def test_figures_need_neither_torch_nor_matplotlib():
@@ -198,7 +198,7 @@ def test_the_appendix_shows_the_rows_and_the_origin_whatever_the_data_set(result
     rows = appendix_rows()
     drawn = points(ignorance.plot(frame(rows)))
     drawing = next(drawing for drawing in FIGURES if drawing.experiment == "appendix")
-    np.testing.assert_allclose(points(drawing.draw(results, "cifar10"))["value"], drawn["value"], rtol=1e-7)
+    np.testing.assert_allclose(points(drawing.make(results, "cifar10"))["value"], drawn["value"], rtol=1e-7)
     for curve in ("exact", "approximate", "fitted"):
         values = drawn[drawn["method"] == curve]["value"]
         np.testing.assert_allclose(values, [0, *(row.value for row in rows if row.method == curve)])

@@ -19,6 +19,7 @@ from slova_bench.tables.ranks import ood_comparison, shift_comparison
 from slova.metrics.binning import BinCounts
 
 CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 1000)
+NO_PAPER = frame(())
 BOX = ["q25", "median", "q75", "least", "most"]
 
 
@@ -88,7 +89,7 @@ def test_methods_beyond_the_paper_have_a_figure_of_their_own(tmp_path, shift_row
     drawings = {drawing.name: drawing for drawing in FIGURES}
     Results(tmp_path, "shift-cifar10").append(shift_rows(methods=("softmax", "temperature", "slova_mirror")))
     results = ResultsFolder.read(tmp_path)
-    (usual,), (beyond,) = (columns(drawings[name].draw(results, "cifar10")) for name in ("shift", "shift-beyond"))
+    (usual,), (beyond,) = (columns(drawings[name].make(results, "cifar10")) for name in ("shift", "shift-beyond"))
     assert set(points(usual["ece"])["method"]) == {"softmax", "temperature"}
     assert set(points(beyond["ece"])["method"]) == {"temperature", "slova_mirror"}
 
@@ -97,11 +98,11 @@ def test_methods_beyond_the_paper_have_a_figure_of_their_own(tmp_path, shift_row
 
 
 def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_ranks(shift_rows):
-    verdict = shift_comparison(shift_rows(), ()).pooled
-    ranks = verdict.distance.mean_ranks
-    spec = critical.plot(verdict)
+    pooled = shift_comparison(frame(shift_rows()), NO_PAPER).pooled
+    ranks = pooled.mean_ranks
+    spec = critical.plot(pooled)
     (band,), dots = points(spec, 0).to_dict("records"), points(spec, 1)
-    half = bonferroni_dunn(ranks, 16, control="slova").distance
+    half = bonferroni_dunn(len(ranks), 16)
     ends = max(1, ranks["slova"] - half), min(len(ranks), ranks["slova"] + half)
     assert (band["value"], band["high"]) == pytest.approx(ends)
     assert dict(zip(dots["method"], dots["value"], strict=True)) == pytest.approx(ranks)
@@ -111,21 +112,22 @@ def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_r
 def test_a_method_that_is_still_running_waits(shift_rows):
     rows = [row for row in shift_rows() if row.method != "ensemble" or row.level < 2]
     rows += shift_rows(methods=("svi",), seeds=(1,))  # at a seed of its own
-    verdict = shift_comparison(rows, ()).pooled
-    assert set(verdict.distance.mean_ranks) == {"softmax", "temperature", "slova"}
-    assert verdict.distance.cells == 16
+    pooled = shift_comparison(frame(rows), NO_PAPER).pooled
+    assert set(pooled.mean_ranks) == {"softmax", "temperature", "slova"}
+    assert pooled.cells == 16
 
 
 def test_on_ood_data_scores_and_the_test_set_itself_do_not_count(ood_rows, methods):
-    distance = ood_comparison(ood_rows(), ()).pooled.distance
-    assert set(distance.mean_ranks) == set(methods)
-    assert distance.cells == 3
+    pooled = ood_comparison(frame(ood_rows()), NO_PAPER).pooled
+    assert set(pooled.mean_ranks) == set(methods)
+    assert pooled.cells == 3
 
 
 def test_it_is_stated_when_friedmans_test_finds_no_difference(shift_rows, methods):
     rows = [row._replace(value=0.5) for row in shift_rows()]
     clear = [row._replace(value=float(methods.index(row.method))) for row in shift_rows()]
-    same, other = (" ".join(critical.plot(shift_comparison(one, ()).pooled)["title"]["text"]) for one in (rows, clear))
+    found = [critical.plot(shift_comparison(frame(one), NO_PAPER).pooled) for one in (rows, clear)]
+    same, other = (" ".join(one["title"]["text"]) for one in found)
     assert "finds no difference" in same
     assert "finds no difference" not in other
 

@@ -14,7 +14,7 @@ from slova_bench.frame import frame
 from slova_bench.labels import METHODS
 from slova_bench.report.cells import columns
 from slova_bench.report.comparison import comparison
-from slova_bench.report.series import FIRST, Series
+from slova_bench.report.series import FIRST, shown
 from slova_bench.results import Cell, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
@@ -43,7 +43,7 @@ def test_cells_are_means_over_seeds_with_standard_errors():
     values = [0.1, 0.4, 0.25]
     rows = [Row.of(CELL._replace(seed=seed), "ece", value) for seed, value in enumerate(values)]
     infinite = Row.of(CELL._replace(shift="snow"), "nll", np.inf)
-    found = columns(frame([*rows, infinite]), {Series("slova"): 7})
+    found = columns(frame([*rows, infinite]), {("slova", ""): 7})
     assert (found["series"], found["shifts"], found["seeds"]) == ([7, 7], ["fog", "snow"], [3, 1])
     mean, error = found["metrics"]["ece"]["mean"], found["metrics"]["ece"]["error"]
     assert mean == [0.25, None]
@@ -66,7 +66,7 @@ def test_the_page_opens_with_at_most_eight_methods(experiment):
 
 @pytest.mark.parametrize("method", [*METHODS, "a method of one's own"])
 def test_colours_have_contrast_in_the_dark_theme(method):
-    assert contrast(Series(method).shown(chosen=True)["dark"]) >= 4
+    assert contrast(shown((method, ""), chosen=True)["dark"]) >= 4
 
 
 def test_the_page_loads_nothing_and_is_small(html):

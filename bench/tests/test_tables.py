@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from slova_bench.frame import frame, quartiles
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import TABLES, Table
-from slova_bench.tables.quartiles import quartiles
 from slova_bench.tables.ranks import ood_comparison
 
 PAPER = Path(__file__).parents[1] / "src" / "slova_bench" / "paper.csv"
@@ -80,7 +80,7 @@ def test_quartiles_of_infinite_losses_are_numbers_or_infinite(infinite, wanted):
     values = [float(n) if n < 81 - infinite else math.inf for n in range(81)]
     places = [("", 0), *((shift, level) for shift in PAPER_SHIFTS for level in range(1, 6))]
     cells = [CELL._replace(shift=shift, level=float(level)) for shift, level in places]
-    rows = [Row.of(cell, "nll", value) for cell, value in zip(cells, values, strict=True)]
+    rows = frame(Row.of(cell, "nll", value) for cell, value in zip(cells, values, strict=True))
     assert quartiles(rows, "nll", PAPER_SHIFTS)[75] == {(CELL.method, ""): {CELL.seed: wanted}}
     assert quartiles(rows, "nll", PAPER_SHIFTS)[25][CELL.method, ""][CELL.seed] == (20 if infinite < 61 else math.inf)
 
@@ -178,8 +178,8 @@ def test_ranks_state_who_is_better_worse_or_not_distinguished(tmp_path):
 
 
 def test_ranks_of_the_papers_own_table_are_demsars():
-    paper = Results(PAPER.parent, "paper").read()
-    found = ood_comparison(paper, paper).pooled.distance
+    paper = frame(Results(PAPER.parent, "paper").read())
+    found = ood_comparison(paper, paper).pooled
     assert {name: round(rank, 3) for name, rank in found.mean_ranks.items()} == {
         "slova": 1.417, "acet": 2.458, "ceda": 3.083, "react": 3.25, "softmax": 4.792,
     }  # fmt: skip

@@ -10,9 +10,9 @@ import numpy as np
 
 from slova_bench import labels
 from slova_bench.frame import Frame, frame
-from slova_bench.ranks import Distance, Floats, Friedman, bonferroni_dunn, friedman, ranks
+from slova_bench.ranks import Floats, Ranking, ranking, ranks
 
-__all__ = ["Cell", "Comparison", "Verdict", "compare"]
+__all__ = ["Cell", "Comparison", "compare"]
 
 
 class Cell(NamedTuple):
@@ -30,39 +30,24 @@ UNIT = [*Cell._fields, "seed"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Friedman's test, corrected for ties, and the critical distance, which is valid only if the test rejects."""
-
-    friedman: Friedman
-    distance: Distance
-
-    @property
-    def rejects(self) -> bool:
-        """Whether "all methods are equal" is rejected."""
-        return self.friedman.p < self.distance.alpha
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """Verdicts per seed (with two cells or more), and of the means over seeds.
+    """Rankings per seed (with two cells or more), and of the means over seeds.
 
-    `naive` treats each seed of a cell as a cell of its own, which inflates N: for comparison only. `whole` has the
-    verdicts of the seeds with every cell, or the pooled one if there is no such seed. `caution` is a note
-    if the cells are not independent. `dropped`: the methods without a cell at a seed; `left_out`: the methods that
+    `whole` has the rankings of the seeds with every cell, or the pooled one if there is no such seed. `caution` is a
+    note if the cells are not independent. `dropped`: the methods without a cell at a seed; `left_out`: the methods that
     share no cell with the control.
     """
 
-    per_seed: dict[int, Verdict]
-    pooled: Verdict
-    naive: Verdict
+    per_seed: dict[int, Ranking]
+    pooled: Ranking
     cells: tuple[Cell, ...]
     dropped: dict[Unit, tuple[str, ...]]
     left_out: tuple[str, ...]
     caution: str
 
     @property
-    def whole(self) -> list[Verdict]:
-        return [one for one in self.per_seed.values() if one.distance.cells == len(self.cells)] or [self.pooled]
+    def whole(self) -> list[Ranking]:
+        return [one for one in self.per_seed.values() if one.cells == len(self.cells)] or [self.pooled]
 
 
 def compare(
@@ -87,17 +72,14 @@ def compare(
     whole = there[names].all(axis=1)
     cells = _cells(whole, there[names])
 
-    def verdict(part: Frame) -> Verdict:
-        values = np.stack([part[[(name, metric) for name in names]].to_numpy() for metric in metrics], axis=1)
-        ranked = _mean_over_metrics(values, metrics)
-        means = dict(zip(names, ranked.mean(0).tolist(), strict=True))
-        return Verdict(friedman(ranked), bonferroni_dunn(means, len(ranked), control=control, alpha=alpha))
+    def ranked(part: Frame) -> Ranking:
+        each = [_ranks(part[[(name, metric) for name in names]].to_numpy(), metric) for metric in metrics]
+        return ranking(np.mean(each, axis=0), names, control=control, alpha=alpha)
 
     found = table[whole]
     return Comparison(
-        per_seed={int(seed): verdict(part) for seed, part in found.groupby(level="seed") if len(part) > 1},
-        pooled=verdict(found.groupby(level=list(Cell._fields)).mean()),
-        naive=verdict(found),
+        per_seed={int(seed): ranked(part) for seed, part in found.groupby(level="seed") if len(part) > 1},
+        pooled=ranked(found.groupby(level=list(Cell._fields)).mean()),
         cells=tuple(cells),
         dropped=_dropped(there[names]),
         left_out=left_out,
@@ -156,10 +138,8 @@ def _cells(whole: Any, there: Frame) -> list[Cell]:
     return cells
 
 
-def _mean_over_metrics(values: Floats, metrics: Sequence[str]) -> Floats:
-    """values (N, metrics, k) to mean ranks (N, k)."""
-    larger = [labels.metric(metric).larger for metric in metrics]
-    return np.asarray(np.mean([ranks(values[:, index], larger=up) for index, up in enumerate(larger)], axis=0))
+def _ranks(values: Floats, metric: str) -> Floats:
+    return ranks(values, larger=labels.metric(metric).larger)
 
 
 def _caution(cells: Sequence[Cell]) -> str:

@@ -1,26 +1,25 @@
-"""Exhibits: tables and figures as markdown, with the part of the paper they correspond to.
+"""The registry of exhibits: every table, figure, panel of the page and claim. `docs/results.md`, the page and the files
+of figures are made by walking it.
 
-A figure is one file, `NAME-TRAININGSET.svg`, in a folder next to the page.
+for exhibit in exhibits(Kind.TABLE):
+    for on in exhibit.sets(results): exhibit.make(results, on)
 """
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from slova_bench import labels
+from slova_bench.claims import CLAIMS
+from slova_bench.exhibit import Exhibit, Kind
+from slova_bench.figures import FIGURES
+from slova_bench.panels import PANELS
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables import TABLES, Table
-from slova_bench.tables.writing import plain
+from slova_bench.tables import TABLES
 
-if TYPE_CHECKING:
-    from slova_bench.figures import Drawing
+__all__ = ["EXHIBITS", "PAPER_ITEMS", "draw", "exhibits", "experiment_for", "file_name"]
 
-__all__ = ["PAPER_ITEMS", "Exhibit", "bullets", "draw", "exhibits", "experiment_for"]
+EXHIBITS: tuple[Exhibit, ...] = (*TABLES, *FIGURES, *PANELS, *CLAIMS)
 
 # The figures and tables of the paper; Fig. 3 is a diagram of the method.
 PAPER_ITEMS = {
@@ -39,104 +38,36 @@ PAPER_ITEMS = {
 }
 
 
-ORDER = ("recipes", "shift", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
-
-
-@dataclass(frozen=True)
-class Exhibit:
-    """A table or a figure as markdown, for one training set; `on` is empty if it is for all sets or for none."""
-
-    title: str
-    on: str
-    answers: str
-    experiment: str
-    body: str
-
-    @property
-    def heading(self) -> str:
-        return f"{labels.set_name(self.on)}: {_lower(self.title)}" if self.on else self.title
-
-    @property
-    def anchor(self) -> str:
-        """The anchor that GitHub derives from the heading."""
-        return re.sub(r"[^\w\- ]", "", self.heading.lower()).replace(" ", "-")
-
-    def is_for(self, item: str) -> bool:
-        """Whether it corresponds to a figure or table of the paper."""
-        return item in self.answers.split(", ")
-
-
-def exhibits(results: ResultsFolder, figures: Path | None) -> list[Exhibit]:
-    """All exhibits with rows; of the figures, those in the folder."""
-    drawn = _drawn(results, figures) if figures else ()
-    return sorted((*_tables(results), *drawn), key=_place)
-
-
-def draw(results: ResultsFolder, folder: Path) -> list[Path]:
-    """Draw every figure that has rows."""
-    from slova_bench.figures import save
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    for drawing, on in _drawings(results):
-        with contextlib.suppress(MissingRowsError):
-            written += save(drawing.draw(results, on), folder / _file(drawing, on), kinds=("svg",))
-    return written
+def exhibits(*kinds: Kind) -> list[Exhibit]:
+    """The exhibits of these kinds."""
+    return [exhibit for exhibit in EXHIBITS if exhibit.kind in kinds]
 
 
 def experiment_for(item: str) -> str:
     """The experiment whose rows a figure or table of the paper needs; empty if it needs none."""
-    from slova_bench.figures import FIGURES
-
-    return next((kind.experiment for kind in (*TABLES, *FIGURES) if item in kind.answers.split(", ")), "")
+    return next((one.experiment for one in exhibits(Kind.TABLE, Kind.FIGURE) if one.is_for(item)), "")
 
 
-def bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+def draw(results: ResultsFolder, folder: Path, kinds: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Draw every figure that has rows into a folder, as files of these kinds ("svg"). Returns the files, and a message
+    per missing figure."""
+    from slova_bench.figures.drawing import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written, missing = list[Path](), list[str]()
+    for exhibit in exhibits(Kind.FIGURE):
+        sets = exhibit.sets(results)
+        if not sets:
+            command = f"slova bench run {exhibit.experiment}"
+            missing.append(f"{exhibit.name}: there are no rows of {exhibit.experiment}: run {command}")
+        for on in sets:
+            try:
+                written += save(exhibit.make(results, on), folder / file_name(exhibit, on), kinds=kinds)
+            except MissingRowsError as error:
+                missing.append(f"{exhibit.name}: {error}")
+    return written, missing
 
 
-def _place(exhibit: Exhibit) -> int:
-    return ORDER.index(exhibit.experiment) if exhibit.experiment in ORDER else len(ORDER)
-
-
-def _tables(results: ResultsFolder) -> Iterator[Exhibit]:
-    for maker in TABLES:
-        for on in maker.sets(results):
-            with contextlib.suppress(MissingRowsError):
-                body = "\n\n".join(_shown(table) for table in maker.make(results, on))
-                title = maker.title + maker.mark(results, on)
-                yield Exhibit(title, on, maker.answers, maker.experiment, body)
-
-
-def _drawn(results: ResultsFolder, folder: Path) -> Iterator[Exhibit]:
-    for drawing, on in _drawings(results):
-        name = f"{_file(drawing, on)}.svg"
-        if (folder / name).exists():
-            body = f"![{plain(drawing.title)}]({folder.name}/{name})\n\n*{plain(drawing.caption)}*"
-            title = drawing.title + results.mark(drawing.experiment, on)
-            yield Exhibit(title, on, drawing.answers, drawing.experiment, body)
-
-
-def _drawings(results: ResultsFolder) -> Iterator[tuple[Drawing, str]]:
-    """The figures whose experiment was run, with their training sets."""
-    from slova_bench.figures import FIGURES
-
-    for drawing in FIGURES:
-        for on in drawing.sets(results):
-            yield drawing, on
-
-
-def _file(drawing: Drawing, on: str) -> str:
-    return f"{drawing.name}-{on}" if on else drawing.name
-
-
-def _shown(table: Table) -> str:
-    content = "\n\n".join(part for part in (table.markdown().strip(), bullets(map(plain, table.notes))) if part)
-    if table.aside:
-        return f"<details><summary>{plain(table.title)}</summary>\n\n{content}\n\n</details>"
-    return f"**{plain(table.title)}**\n\n{content}"
-
-
-def _lower(title: str) -> str:
-    """A title within a sentence; abbreviations keep their case."""
-    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+def file_name(figure: Exhibit, on: str) -> str:
+    """The name of its file, without suffix."""
+    return f"{figure.name}-{on}" if on else figure.name

@@ -1,4 +1,4 @@
-"""Rows as a table: one DataFrame, and the group-bys of tables, figures, pages and claims.
+"""Rows as a table: one DataFrame, one selection and one group-by for tables, figures, pages and claims.
 
 The columns are those of a row, and `variant`. A method and its variant are a name; a test set under a shift at a level
 is a set. A column of a table is name -> seed -> value.
@@ -7,6 +7,7 @@ is a set. A column of a table is name -> seed -> value.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,19 +18,9 @@ from slova_bench.histograms import Histogram
 from slova_bench.results import Row, variant
 
 __all__ = [
-    *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "RowList", "boxes", "by_method", "deviations"),
-    *(
-        "frame",
-        "histogram_frame",
-        "mean_over",
-        "names",
-        "of",
-        "over_seeds",
-        "quartiles",
-        "shift_groups",
-        "sizes",
-        "total",
-    ),
+    *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "boxes", "frame", "grouped"),
+    *("histogram_frame", "mean_over", "names", "of", "over_seeds", "per_seed", "quartiles", "shift_groups", "sizes"),
+    *("total", "where"),
 ]
 
 Frame: TypeAlias = pd.DataFrame
@@ -37,26 +28,16 @@ Name = tuple[str, str]  # a method and its variant
 Column = dict[Name, dict[int, float]]  # to a value per seed
 BLANK = Row("", "", "", "", "", "", 0.0, 0, 0, "", 0.0, "", 0.0)  # for the types of the columns of no rows
 NAME, SET = ["method", "variant"], ["test", "shift", "level"]
-BOX = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
 QUARTILES = (25, 50, 75)
 SIDES: tuple[Literal["lower"], Literal["higher"]] = ("lower", "higher")
 
 
-class RowList(list[Any]):
-    """Rows one by one, as claims select them, with their table."""
-
-    def __init__(self, table: Frame) -> None:
-        super().__init__(table.itertuples(index=False))
-        self.table = table
-
-
 def frame(rows: Iterable[Any] | Frame) -> Frame:
     """Rows as a table, with what distinguishes the variants of a method as a column."""
-    if isinstance(rows, pd.DataFrame | RowList):
-        return rows.table if isinstance(rows, RowList) else rows
+    if isinstance(rows, pd.DataFrame):
+        return rows
     found = pd.DataFrame(list(rows) or [BLANK])
-    found = found if "variant" in found else found.assign(variant=_variants(found))
-    return found[found["experiment"] != ""]
+    return found.assign(variant=_variants(found))[found["experiment"] != ""]
 
 
 def histogram_frame(histograms: Iterable[Histogram]) -> Frame:
@@ -65,6 +46,20 @@ def histogram_frame(histograms: Iterable[Histogram]) -> Frame:
     cells = pd.DataFrame([one.cell for one in found], columns=list(Row._fields[:-2]))
     bins = [np.array([one.count, one.hits, one.total]) for one in found]
     return cells.assign(variant=_variants(cells), bins=pd.Series(bins, dtype=object))
+
+
+def where(rows: Frame, **columns: object) -> Frame:
+    """The rows with these values, each of which may be a list or a set: `where(rows, metric="ece", shift="")`."""
+    for name, value in columns.items():
+        several = isinstance(value, Collection) and not isinstance(value, str)
+        rows = rows[rows[name].isin(list(value)) if several else rows[name] == value]
+    return rows
+
+
+def grouped(rows: Frame, *by: str, **statistics: Any) -> Frame:
+    """The group-by of everything that is shown: a line per name and `by`, with these statistics of the values."""
+    with np.errstate(invalid="ignore"):  # of infinite losses
+        return rows.groupby([*NAME, *by])["value"].agg(**statistics).reset_index()
 
 
 def names(rows: Frame) -> list[Name]:
@@ -77,60 +72,55 @@ def of(rows: Frame, found: Collection[Name]) -> Frame:
     return rows[np.array([name in found for name in rows[NAME].itertuples(index=False, name=None)], dtype=bool)]
 
 
-def by_method(rows: Iterable[Any] | Frame) -> Column:
-    """The mean over sets of each method at each seed."""
-    return _column(frame(rows).groupby([*NAME, "seed"], sort=False)["value"].mean())
+def per_seed(rows: Frame, statistic: Any = "mean", *, whole: bool = False) -> Column:
+    """A statistic over the sets, of each method at each seed; with `whole`, at the seeds that have every set."""
+    found = grouped(rows, "seed", value=statistic, sets="size")
+    every, column = len(rows[SET].drop_duplicates()), Column()
+    for method, own, seed, value, sets in found.itertuples(index=False, name=None):
+        if not whole or sets == every:
+            column.setdefault((method, own), {})[int(seed)] = float(value)
+    return column
 
 
 def over_seeds(rows: Frame, *by: str) -> Frame:
     """Per name, set and metric: the mean over seeds as `value`, its standard error (NaN with one seed), the least, the
     greatest and the number of values. `by` are further columns to group by."""
-    groups = rows.groupby([*NAME, *SET, *by, "metric"])["value"]
-    with np.errstate(invalid="ignore"):  # of infinite losses
-        found = groups.agg(value="mean", error="sem", least="min", most="max", seeds="count")
-    return found.reset_index()
+    statistics = {"value": "mean", "error": "sem", "least": "min", "most": "max", "seeds": "count"}
+    return grouped(rows, *SET, *by, "metric", **statistics)
 
 
-def mean_over(rows: Iterable[Any] | Frame, methods: Sequence[str]) -> dict[Name, float]:
+def boxes(rows: Frame, *by: str) -> Frame:
+    """The quartiles and extremes of the values in each group."""
+    quarters = {name: partial(pd.Series.quantile, q=share) for name, share in (("q25", 0.25), ("q75", 0.75))}
+    return grouped(rows, *by, least="min", median="median", most="max", **quarters)
+
+
+def mean_over(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
     """The mean of each method over the sets and seeds that all methods have."""
     wanted = [(method, "") for method in methods]
-    table = of(frame(rows), wanted).pivot(index=[*SET, "seed"], columns=NAME, values="value").dropna()
+    table = of(rows, wanted).pivot(index=[*SET, "seed"], columns=NAME, values="value").dropna()
     whole = len(table) > 0 and len(table.columns) == len(wanted)
     return {name: float(table[name].mean()) for name in wanted} if whole else {}
 
 
-def boxes(rows: Frame, by: list[str]) -> Frame:
-    """The quartiles and extremes of the values in each group."""
-    shares = rows.groupby(by)["value"].quantile(list(BOX.values())).unstack()
-    return shares.set_axis(list(BOX), axis=1).reset_index()
-
-
-def shift_groups(rows: Iterable[Any] | Frame) -> list[tuple[str, ...]]:
+def shift_groups(rows: Frame) -> list[tuple[str, ...]]:
     """The shifts of the paper (see `labels.paper_shifts`), and all shifts where there are more."""
-    found = {*frame(rows)["shift"].unique()} - {""}
+    found = {*rows["shift"].unique()} - {""}
     paper = labels.paper_shifts(found)
     return [paper, tuple(sorted(found))] if set(paper) < found else [paper]
 
 
-def sizes(rows: Iterable[Any] | Frame, metric: str, shifts: Collection[str]) -> tuple[int, dict[tuple[Name, int], int]]:
-    """The number of sets, clean and under these shifts, and how many of them each method has at each seed."""
-    own = _under(frame(rows), metric, shifts)
-    counts = own.groupby([*NAME, "seed"], sort=False).size()
-    return len(own[SET].drop_duplicates()), {(key[:2], int(key[2])): int(count) for key, count in counts.items()}
+def sizes(rows: Frame) -> tuple[int, dict[tuple[Name, int], int]]:
+    """The number of sets, and how many of them each method has at each seed."""
+    counts = per_seed(rows, "size")
+    found = {(name, seed): int(count) for name, seeds in counts.items() for seed, count in seeds.items()}
+    return len(rows[SET].drop_duplicates()), found
 
 
-def quartiles(rows: Iterable[Any] | Frame, metric: str, shifts: Collection[str]) -> dict[int, Column]:
+def quartiles(rows: Frame, metric: str, shifts: Collection[str]) -> dict[int, Column]:
     """Quartiles over the clean set and these shifts, for the seeds that have every set."""
-    own = _under(frame(rows), metric, shifts)
-    groups = own.groupby([*NAME, "seed"])["value"]
-    whole = own[groups.transform("size") == len(own[SET].drop_duplicates())]
-    values = whole.groupby([*NAME, "seed"], sort=False)["value"]
-    return {share: _column(values.agg(_percentile, share=share)) for share in QUARTILES}
-
-
-def deviations(rows: Iterable[Any] | Frame, metric: str, shifts: Collection[str]) -> Column:
-    """The standard deviation over the clean set and these shifts."""
-    return _column(_under(frame(rows), metric, shifts).groupby([*NAME, "seed"], sort=False)["value"].std(ddof=0))
+    own = where(rows, metric=metric, shift=["", *shifts])
+    return {share: per_seed(own, partial(_percentile, share=share), whole=True) for share in QUARTILES}
 
 
 def total(histograms: Frame) -> Any:
@@ -138,21 +128,10 @@ def total(histograms: Frame) -> Any:
     return np.sum(histograms["bins"].tolist(), axis=0)
 
 
-def _under(rows: Frame, metric: str, shifts: Collection[str]) -> Frame:
-    return rows[(rows["metric"] == metric) & rows["shift"].isin(["", *shifts])]
-
-
 def _percentile(values: Any, share: int) -> float:
     """Linear interpolation as in numpy, where one or both neighbours may be infinite."""
     below, above = (float(np.percentile(values, share, method=side)) for side in SIDES)
     return above if below == above or np.isinf(above) else float(np.percentile(values, share))
-
-
-def _column(values: Any) -> Column:
-    column: Column = {}
-    for (method, own, seed), value in values.items():
-        column.setdefault((method, own), {})[int(seed)] = float(value)
-    return column
 
 
 def _variants(rows: Frame) -> list[str]:

@@ -10,6 +10,7 @@ __all__ = [
     "Look",
     "Metric",
     "better",
+    "head",
     "in_order",
     "is_better",
     "look",
@@ -213,6 +214,11 @@ def metric(name: str) -> Metric:
 def better(name: str) -> str:
     """The arrow in a table head: ↑ where larger is better, else ↓."""
     return "↑" if metric(name).larger else "↓"
+
+
+def head(name: str) -> str:
+    """A metric and its better direction: "ECE ↓"."""
+    return f"{metric(name).name} {better(name)}"
 
 
 def is_better(name: str, one: float, other: float) -> bool:

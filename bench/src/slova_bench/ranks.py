@@ -7,36 +7,33 @@ methods that tie share the mean of their ranks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Distance", "Friedman", "bonferroni_dunn", "friedman", "ranks"]
+__all__ = ["Ranking", "bonferroni_dunn", "friedman", "ranking", "ranks"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Friedman:
-    """Chi-square (k - 1 degrees of freedom), Iman-Davenport's F (k - 1 and (k - 1)(N - 1)), and their p-values."""
-
-    chi2: float
-    p: float
-    f: float
-    f_p: float
-
-
-@dataclass(frozen=True)
-class Distance:
-    """The critical-distance diagram: mean ranks, best first, and the critical distance to the control."""
+class Ranking:
+    """Mean ranks, best first, the p-value of Friedman's test, and the critical distance to the control, which is valid
+    only if the test rejects."""
 
     mean_ranks: dict[str, float]
     control: str
     cells: int
     alpha: float
     distance: float
+    p: float
+
+    @property
+    def rejects(self) -> bool:
+        """Whether "all methods are equal" is rejected."""
+        return self.p < self.alpha
 
     @property
     def alike(self) -> tuple[str, ...]:
@@ -46,41 +43,37 @@ class Distance:
         return tuple(name for name in near if name != self.control)
 
 
-def bonferroni_dunn(mean_ranks: Mapping[str, float], cells: int, *, control: str, alpha: float = 0.05) -> Distance:
+def ranking(table: Floats, names: Sequence[str], *, control: str, alpha: float = 0.05) -> Ranking:
+    """Compare methods by ranks (N, k), or by means of ranks over several metrics."""
+    cells, k = table.shape
+    means = sorted(zip(names, table.mean(0).tolist(), strict=True), key=lambda item: item[1])
+    return Ranking(dict(means), control, cells, alpha, bonferroni_dunn(k, cells, alpha=alpha), friedman(table))
+
+
+def bonferroni_dunn(k: int, cells: int, *, alpha: float = 0.05) -> float:
     """The distance z(1 - alpha / (2 (k - 1))) sqrt(k (k + 1) / (6 N)), with the exact quantile z.
 
-    >>> round(bonferroni_dunn({"slova": 1.4, "acet": 2.1, "softmax": 2.5}, 12, control="slova").distance, 3)
+    >>> round(bonferroni_dunn(3, 12), 3)
     0.915
     """
     from scipy.special import ndtri
 
-    k = len(mean_ranks)
     _check(cells, k)
-    if control not in mean_ranks:
-        raise ValueError(f"control must be one of {', '.join(mean_ranks)}, got {control!r}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie in (0, 1), got {alpha}")
-    distance = -float(ndtri(alpha / (2 * (k - 1)))) * math.sqrt(k * (k + 1) / (6 * cells))
-    return Distance(dict(sorted(mean_ranks.items(), key=lambda item: item[1])), control, cells, alpha, distance)
+    return -float(ndtri(alpha / (2 * (k - 1)))) * math.sqrt(k * (k + 1) / (6 * cells))
 
 
-def friedman(values: ArrayLike, *, ties: bool = True) -> Friedman:
-    """Test whether k methods differ over N cells; `ties=False` omits the correction for ties, as in Demšar's formula.
-
-    The direction does not matter. By hand, because scipy's requires three methods and has no F. Twice the ranks are
-    integers, so unanimity (F infinite) is recognised exactly.
-    """
-    from scipy.special import chdtrc, fdtrc
+def friedman(values: ArrayLike) -> float:
+    """The p-value of "k methods are equal over N cells", corrected for ties. The direction does not matter. By hand,
+    because scipy's requires three methods, and is NaN where all of them tie everywhere."""
+    from scipy.special import chdtrc
 
     table = ranks(values)
     cells, k = table.shape
     centred = 2 * table - (k + 1)
-    between = float((centred.sum(0) ** 2).sum())
-    whole = cells * float((centred**2).sum() if ties else cells * k * (k * k - 1) // 3)
-    agreement = between / whole if whole else 0.0  # Kendall's W; everything tied everywhere is no agreement
-    chi2 = cells * (k - 1) * agreement
-    f = (cells - 1) * between / (whole - between) if whole > between else (math.inf if whole else 0.0)
-    return Friedman(chi2, float(chdtrc(k - 1, chi2)), f, float(fdtrc(k - 1, (k - 1) * (cells - 1), f)))
+    between, whole = float((centred.sum(0) ** 2).sum()), cells * float((centred**2).sum())
+    return float(chdtrc(k - 1, cells * (k - 1) * between / whole)) if whole else 1.0
 
 
 def ranks(values: ArrayLike, *, larger: bool = False) -> Floats:

@@ -21,6 +21,7 @@ __all__ = ["MissingRowsError", "ResultsFolder", "parts"]
 PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
 KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
+INSTEAD = {"ablation": "shift"}  # which has the same methods and more on the same sets
 
 
 class MissingRowsError(LookupError):
@@ -64,6 +65,18 @@ class ResultsFolder:
         if name not in self._read:
             self._read[name] = frame(Results(self.folder, name).read())
         return self._read[name]
+
+    def run_of(self, experiment: str, on: str) -> str:
+        """The experiment that provides its rows: itself or, where it was not run, one that includes them."""
+        other = INSTEAD.get(experiment, experiment)
+        return other if on in self.sets(other) and on not in self.sets(experiment) else experiment
+
+    def rows_of(self, experiment: str, on: str) -> Frame:
+        return self.rows(self.run_of(experiment, on), on)
+
+    def sets_of(self, experiment: str) -> tuple[str, ...]:
+        """The training sets with such rows."""
+        return tuple(dict.fromkeys((*self.sets(experiment), *self.sets(INSTEAD.get(experiment, "")))))
 
     def histograms(self, experiment: str, on: str) -> Frame:
         """The histograms, one per cell; empty if none were stored."""

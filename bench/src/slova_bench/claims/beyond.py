@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from slova_bench import labels
-from slova_bench.claims.claim import Check, Claim
-from slova_bench.claims.numbers import mean_over, means
+from slova_bench.claims.claim import Check, claim
+from slova_bench.claims.numbers import means
+from slova_bench.exhibit import Exhibit
+from slova_bench.frame import QUARTILES, Column, Frame, mean_over, quartiles, shift_groups, where
 from slova_bench.labels import look
-from slova_bench.results import Row
 from slova_bench.tables.assembly import shown
-from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
-from slova_bench.tables.seeds import Column, is_tied
+from slova_bench.tables.quartiles import METRICS
+from slova_bench.tables.seeds import is_tied
 
 __all__ = ["CLAIMS"]
 
@@ -21,9 +22,9 @@ RIVALS = ("temperature", "ensemble")
 NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
 
-def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival: str) -> Check | None:
+def cells(rows: Frame, paper: Frame, on: str, method: str, rival: str) -> Check | None:
     """In how many of the nine quartiles the method is better than the rival, at the seeds that have every set."""
-    both = [row for row in rows if row.method in (method, rival) and not row.variant]
+    both = where(rows, method=(method, rival), variant="")
     found = {metric: quartiles(both, metric, shift_groups(rows)[0]) for metric in METRICS}
     seeds = _common(column for by_share in found.values() for column in by_share.values())
     if not seeds:
@@ -41,17 +42,17 @@ def cells(rows: Sequence[Row], paper: Sequence[Row], on: str, method: str, rival
     return Check("", f"{count}: {'; '.join(words)}")
 
 
-def ood(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def ood(rows: Frame, paper: Frame, on: str) -> Check | None:
     """MMC and AUROC on each OOD set, with and without NONE in training."""
-    tests = [name for name in dict.fromkeys(row.test for row in rows) if name != f"{on}-test"]
-    words = [word for test in tests if (word := _with_and_without([row for row in rows if row.test == test], test))]
-    seeds = set.intersection(*({row.seed for row in rows if row.method == name} for name in (NONE_TRAINED, PLAIN)))
+    tests = [name for name in rows["test"].unique() if name != f"{on}-test"]
+    words = [word for test in tests if (word := _with_and_without(where(rows, test=test), test))]
+    seeds = set.intersection(*({*where(rows, method=name)["seed"]} for name in (NONE_TRAINED, PLAIN)))
     return Check("", f"MMC and AUROC with and without ({_seeds(seeds)}): {'; '.join(words)}") if words else None
 
 
-def _with_and_without(rows: Sequence[Row], test: str) -> str:
+def _with_and_without(rows: Frame, test: str) -> str:
     pair = [NONE_TRAINED, PLAIN]
-    found = [mean_over([row for row in rows if row.metric == metric], pair) for metric in ("mmc", "auroc")]
+    found = [mean_over(where(rows, metric=metric), pair) for metric in ("mmc", "auroc")]
     if not all(found):
         return ""
     sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
@@ -74,12 +75,12 @@ def _seeds(seeds: set[int]) -> str:
     return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
 
 
-def _claims() -> Iterator[Claim]:
+def _claims() -> Iterator[Exhibit]:
     for method in NEW:
         for rival in RIVALS:
             text = f"{look(method).name}, against {look(rival).name.lower()}, by quartiles over shifts"
-            yield Claim(text, "", "shift", partial(cells, method=method, rival=rival))
-    yield Claim("Effect of NONE in training on OOD data, uncalibrated", "", "ood", ood)
+            yield claim(text, "", "shift", partial(cells, method=method, rival=rival))
+    yield claim("Effect of NONE in training on OOD data, uncalibrated", "", "ood", ood)
 
 
 CLAIMS = tuple(_claims())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from slova_bench import labels
-from slova_bench.results import Row
+from slova_bench.exhibit import Exhibit, Kind
+from slova_bench.frame import Frame, where
+from slova_bench.results_folder import MissingRowsError, ResultsFolder
+from slova_bench.tables import published
 
-__all__ = ["Check", "Claim", "JudgedClaim", "Verdict"]
+__all__ = ["Check", "JudgedClaim", "Verdict", "claim"]
 
 
 class Verdict(StrEnum):
@@ -67,17 +70,41 @@ class Check:
         return Verdict.REPRODUCED if all(self.holds) else Verdict.PARTLY if any(self.holds) else Verdict.NOT
 
 
-@dataclass(frozen=True)
-class Claim:
+def claim(
+    text: str,
+    answers: str,
+    experiment: str,
+    check: Callable[[Frame, Frame, str], Check | None],
+    *,
+    across: bool = False,
+    counted: bool = True,
+) -> Exhibit:
     """A claim: its text, its section of the paper (empty if it is not in the paper), and its check on rows.
 
-    `check(rows, paper, on)` returns None where the paper has no claim for a training set. With `across` it takes the
-    rows of all training sets together. `counted`: it is about SLOVA.
-    """
+    `check(rows, paper, on)` returns None where the paper has no claim for a training set, as does `make`. With `across`
+    it takes the rows of all training sets together. `counted`: it is about SLOVA.
+    """  # fmt: skip
 
-    text: str
-    answers: str
-    experiment: str
-    check: Callable[[Sequence[Row], Sequence[Row], str], Check | None]
-    across: bool = False
-    counted: bool = True
+    def make(results: ResultsFolder, on: str) -> JudgedClaim | None:
+        judged = JudgedClaim(text, on, answers, "", "", Verdict.OPEN, counted=counted)
+        try:
+            rows = exhibit.rows(results, on)
+        except MissingRowsError:  # only claims of the paper wait for rows
+            return replace(judged, ours=f"run slova bench run {experiment} --on {on}") if answers else None
+        judged = replace(judged, mark=exhibit.mark(results, on), seeds=_seeds(rows, results.paper, experiment))
+        try:
+            found = check(rows, results.paper, on)
+        except MissingRowsError as error:
+            return replace(judged, ours=str(error))
+        return found and replace(judged, paper=found.paper, ours=found.ours, verdict=found.verdict)
+
+    exhibit = Exhibit(Kind.CLAIM, text, text, answers, experiment, make, across=across)
+    return exhibit
+
+
+def _seeds(rows: Frame, paper: Frame, experiment: str) -> str:
+    """The least and the greatest number of seeds of the methods of the paper, over all training sets."""
+    theirs = published.counterparts(paper, experiment, rows["method"].unique())
+    found = where(rows, method=theirs) if theirs else rows
+    counts = sorted(found.groupby(["train", "method"])["seed"].nunique())
+    return "" if not counts else str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from slova_bench.claims.claim import Check, Claim
+from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import present
+from slova_bench.frame import Frame
 from slova_bench.labels import look
-from slova_bench.results import Row
 from slova_bench.tables.cost import ON, costs
 
 __all__ = ["CLAIMS"]
 
 
-def cheap(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def cheap(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Three parts: SLOVA has one network and as many multiply-adds as softmax, to a hundredth; the ensemble has more
     of both."""
     if on != ON:
         return None
     names = ("softmax", "ensemble", "slova")
-    present({(row.method, ""): 0 for row in rows}, names, "shift", on)
+    present(rows["method"].unique(), names, "shift", on)
     known = costs()
     found = {name: known[name] for name in names}
     ratio = {name: one.multiply_adds / found["softmax"].multiply_adds for name, one in found.items()}
@@ -32,4 +30,4 @@ def cheap(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
     return Check("a single model; the ensemble is significantly more demanding", "; ".join(words), holds)
 
 
-CLAIMS = (Claim("SLOVA costs as much as softmax, and less than the ensemble", "Sec. 4.1", "shift", cheap),)
+CLAIMS = (claim("SLOVA costs as much as softmax, and less than the ensemble", "Sec. 4.1", "shift", cheap),)

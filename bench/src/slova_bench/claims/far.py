@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from slova_bench.claims.claim import Check, Claim
+from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import listed, means, present
-from slova_bench.results import Row
-from slova_bench.tables.assembly import by_method
+from slova_bench.frame import Frame, Name, per_seed, where
 
 __all__ = ["CLAIMS"]
 
@@ -18,7 +15,7 @@ NOTHING, SURE = 0.05, 0.9  # thresholds of confidence for "0" and "close to 1"
 DROP = 0.9  # a drop is by a tenth or more
 
 
-def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def directions(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Two parts: the mean confidence of SLOVA is almost zero, and that of OVA is larger."""
     level, found = _farthest(rows, "directions", on)
     ours = f"{listed(found, 'mmc')} at distance {level:g}"
@@ -27,7 +24,7 @@ def directions(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | No
     )
 
 
-def shape(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Five parts: close to the image both confidences drop, then that of SLOVA rises again and falls in the end, and
     that of OVA approaches 1. "Close" is before its first minimum."""
     ova, slova = (_curve(rows, name, on) for name in PAIR)
@@ -41,12 +38,11 @@ def shape(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
     return Check("drop, slight increase and decrease of SLOVA; OVA to 1", "; ".join(words), holds)
 
 
-def _curve(rows: Sequence[Row], method: str, on: str) -> list[float]:
+def _curve(rows: Frame, method: str, on: str) -> list[float]:
     """The mean confidence by distance, nearest first."""
-    own = [row for row in rows if row.metric == "mmc" and row.method == method]
-    present({(row.method, ""): 0 for row in own}, [method], "directions", on)
-    levels = sorted({row.level for row in own})
-    return [float(np.mean([row.value for row in own if row.level == level])) for level in levels]
+    own = where(rows, metric="mmc", method=method)
+    present(own["method"].unique(), [method], "directions", on)
+    return [float(value) for value in own.groupby("level")["value"].mean()]
 
 
 def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
@@ -55,22 +51,22 @@ def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
     return curve[end - 1], end
 
 
-def plane(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def plane(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Two parts: far away OVA is confident, and SLOVA is not."""
     level, found = _farthest(rows, "plane", on)
     ours = f"{listed(found, 'mmc')} at distance {level:g}"
     return Check("OVA close to 1, SLOVA low", ours, (found["ova", ""] > SURE, found["slova_raw", ""] < 0.5))
 
 
-def _farthest(rows: Sequence[Row], experiment: str, on: str) -> tuple[float, dict[tuple[str, str], float]]:
-    level = max(row.level for row in rows)
-    found = means(by_method(row for row in rows if row.metric == "mmc" and row.level == level))
+def _farthest(rows: Frame, experiment: str, on: str) -> tuple[float, dict[Name, float]]:
+    level = float(rows["level"].max())
+    found = means(per_seed(where(rows, metric="mmc", level=level)))
     present(found, PAIR, experiment, on)
     return level, {(name, ""): found[name, ""] for name in PAIR}
 
 
 CLAIMS = (
-    Claim("Along random directions SLOVA's confidence goes to 0", "Fig. 4, Theorem 3.1", "directions", directions),
-    Claim("The confidence along random directions has the shape of Fig. 4", "Fig. 4, Sec. 3.5", "directions", shape),
-    Claim("Far out on planes through images OVA is confident and SLOVA is not", "Fig. 2, Sec. 1", "plane", plane),
+    claim("Along random directions SLOVA's confidence goes to 0", "Fig. 4, Theorem 3.1", "directions", directions),
+    claim("The confidence along random directions has the shape of Fig. 4", "Fig. 4, Sec. 3.5", "directions", shape),
+    claim("Far out on planes through images OVA is confident and SLOVA is not", "Fig. 2, Sec. 1", "plane", plane),
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 import numpy as np
 
 from slova_bench import labels
-from slova_bench.frame import Name, mean_over
+from slova_bench.frame import Column, Name
 from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
-from slova_bench.tables.seeds import Column, estimate
+from slova_bench.tables.seeds import mean
 
 __all__ = [
     "OURS",
@@ -19,7 +19,6 @@ __all__ = [
     "before",
     "best",
     "listed",
-    "mean_over",
     "means",
     "place",
     "present",
@@ -31,7 +30,7 @@ OURS: Name = ("slova", "")
 
 
 def means(column: Column) -> dict[Name, float]:
-    return {name: estimate(values).mean for name, values in column.items()}
+    return {name: mean(values) for name, values in column.items()}
 
 
 def best(values: Mapping[Name, float], metric: str) -> Name:
@@ -76,9 +75,10 @@ def agreeing(one: Mapping[Name, float], other: Mapping[Name, float]) -> tuple[in
     return sum(sign > 0 for sign in signs), sum(sign != 0 for sign in signs)
 
 
-def present(values: Mapping[Name, object], methods: Collection[str], experiment: str, on: str) -> None:
-    """Raise MissingRowsError for methods that were not run."""
-    missing = [method for method in methods if (method, "") not in values]
+def present(there: Iterable[object], wanted: Iterable[str], experiment: str, on: str) -> None:
+    """Raise MissingRowsError for methods that were not run: neither they nor their names are there."""
+    found = set(there)
+    missing = [method for method in wanted if not {method, (method, "")} & found]
     if missing:
         what = f"slova bench run {experiment}{f' --on {on}' if on else ''} --methods {','.join(missing)}"
         raise MissingRowsError(f"there are no rows of {', '.join(missing)}: run {what}")

@@ -8,25 +8,24 @@ import numpy as np
 
 from slova_bench.claims.claim import Check
 from slova_bench.claims.numbers import place
-from slova_bench.compare import Comparison, Verdict
+from slova_bench.compare import Comparison
+from slova_bench.frame import Name
 from slova_bench.labels import look
-from slova_bench.tables.seeds import Name
+from slova_bench.tables.ranks import ALIKE, BETTER, WORSE, against
 
 __all__ = ["best_of", "mean_ranks", "ranking", "together"]
-
-ALIKE, BETTER, WORSE = "not distinguished", "better", "worse"
 
 
 def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
     """Check the paper's statement per rival and seed: alike (1) or worse (0). A rival that is better contradicts
     both."""
     seeds, ranks = comparison.whole, mean_ranks(comparison)
-    control = comparison.pooled.distance.control
-    said = {name: [_against(one, name) for one in seeds] for name in ranks if name != control}
+    control = comparison.pooled.control
+    said = {name: [against(one, name) for one in seeds] for name in ranks if name != control}
     known = {name: ALIKE if value else WORSE for (name, _), value in claimed.items() if name in said}
     holds = tuple(word == known[name] for name in known for word in said[name])
     ahead = f"; better than it: {_counted(said, BETTER)}" if any(BETTER in own for own in said.values()) else ""
-    distance = f"critical distance {seeds[0].distance.distance:.2f}"
+    distance = f"critical distance {seeds[0].distance:.2f}"
     here = f"{_counted(said, ALIKE)}{ahead} (mean ranks {_listed(ranks)}; {distance}; {_seeds(seeds)})"
     theirs = together(name for (name, _), value in claimed.items() if value)
     return Check(f"{theirs}, of {len(claimed)} rivals", here, holds)
@@ -34,8 +33,8 @@ def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
 
 def best_of(comparison: Comparison, count: int) -> tuple[tuple[bool, ...], str]:
     """Whether the control is among the best at each seed, and its places by plain mean ranks as text."""
-    control = (comparison.pooled.distance.control, "")
-    found = [{(name, ""): rank for name, rank in one.distance.mean_ranks.items()} for one in comparison.whole]
+    control = (comparison.pooled.control, "")
+    found = [{(name, ""): rank for name, rank in one.mean_ranks.items()} for one in comparison.whole]
     before = [sum(rank < ranks[control] for rank in ranks.values()) for ranks in found]
     places = ", ".join(place(ranks, control, "ece").partition(" of ")[0] for ranks in found)
     words = f"{places} of {len(found[0])} at {_seeds(found)} (mean ranks {_listed(mean_ranks(comparison))})"
@@ -44,7 +43,7 @@ def best_of(comparison: Comparison, count: int) -> tuple[tuple[bool, ...], str]:
 
 def mean_ranks(comparison: Comparison) -> dict[str, float]:
     """The mean of the mean ranks of the seeds, best first."""
-    seeds = [one.distance.mean_ranks for one in comparison.whole]
+    seeds = [one.mean_ranks for one in comparison.whole]
     found = {name: float(np.mean([ranks[name] for ranks in seeds])) for name in seeds[0]}
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
@@ -52,13 +51,6 @@ def mean_ranks(comparison: Comparison) -> dict[str, float]:
 def together(methods: Iterable[str]) -> str:
     """The displayed names of methods, separated by semicolons because names may hold commas."""
     return "; ".join(look(name).name for name in methods) or "none"
-
-
-def _against(verdict: Verdict, name: str) -> str:
-    distance = verdict.distance
-    if name in distance.alike or not verdict.rejects:
-        return ALIKE
-    return BETTER if distance.mean_ranks[name] < distance.mean_ranks[distance.control] else WORSE
 
 
 def _counted(said: Mapping[str, list[str]], word: str) -> str:

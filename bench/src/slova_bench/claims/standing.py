@@ -3,25 +3,26 @@ plain mean ranks, seed by seed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import partial
 
 from slova_bench import labels
-from slova_bench.claims.claim import Check, Claim
+from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import OURS, agreeing, before, means, present, standing
 from slova_bench.claims.ranking import best_of, ranking
 from slova_bench.compare import Comparison
-from slova_bench.results import Row
+from slova_bench.exhibit import Exhibit
+from slova_bench.frame import QUARTILES, Frame, Name, quartiles, shift_groups
 from slova_bench.tables import published
 from slova_bench.tables.assembly import label
-from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles, shift_groups
+from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.ranks import shift_comparison
-from slova_bench.tables.seeds import Name, is_tied
+from slova_bench.tables.seeds import is_tied
 
 __all__ = ["CLAIMS"]
 
 
-def place(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, share: int) -> Check | None:
+def place(rows: Frame, paper: Frame, on: str, metric: str, share: int) -> Check | None:
     """Whether as many or fewer methods are before SLOVA than in the paper. Partly, if that is so without those that
     cannot be distinguished from it."""
     theirs = _published(rows, paper, on, metric, share)
@@ -37,7 +38,7 @@ def place(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, share
     return Check(standing(theirs, metric), words, (len(ahead) <= allowed, len(apart) <= allowed))
 
 
-def order(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Check | None:
+def order(rows: Frame, paper: Frame, on: str, metric: str) -> Check | None:
     """How many pairs of methods have the order of the paper by their medians; partly if more than half do."""
     theirs = _published(rows, paper, on, metric, 50)
     ours = means(quartiles(rows, metric, shift_groups(rows)[0])[50])
@@ -47,56 +48,55 @@ def order(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str) -> Ch
     return Check(_ordered(theirs, ours), here, (same == pairs, 2 * same > pairs)) if pairs else None
 
 
-def alike(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def alike(rows: Frame, paper: Frame, on: str) -> Check | None:
     """The rivals that ranks distinguish from SLOVA, and those they do not."""
     claimed = published.numbers(paper, (), experiment="shift", train=f"{on}-train", metric="alike")
     return ranking(shift_comparison(rows, paper), claimed) if claimed else None
 
 
-def second(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def second(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Whether at each seed at most the ensemble has a better mean rank."""
     comparison = _of_all(rows, paper, on)
     holds, words = best_of(comparison, 2)
-    first = [next(iter(one.distance.mean_ranks)) for one in comparison.whole]
+    first = [next(iter(one.mean_ranks)) for one in comparison.whole]
     both = tuple(hold and name in ("ensemble", "slova") for hold, name in zip(holds, first, strict=True))
     return Check("2nd, after the ensemble", words, both)
 
 
-def three(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Check | None:
+def three(rows: Frame, paper: Frame, on: str) -> Check | None:
     holds, words = best_of(_of_all(rows, paper, on), 3)
     return Check("one of the three best-performing", words, holds)
 
 
-def _of_all(rows: Sequence[Row], paper: Sequence[Row], on: str) -> Comparison:
+def _of_all(rows: Frame, paper: Frame, on: str) -> Comparison:
     """The comparison of all methods of the paper."""
     comparison = shift_comparison(rows, paper)
-    ranks = comparison.pooled.distance.mean_ranks
-    names = published.counterparts(paper, "shift", ranks) or ["ensemble"]
-    present({(name, ""): rank for name, rank in ranks.items()}, names, "shift", on)
+    ranks = comparison.pooled.mean_ranks
+    present(ranks, published.counterparts(paper, "shift", ranks) or ["ensemble"], "shift", on)
     return comparison
 
 
-def _published(rows: Sequence[Row], paper: Sequence[Row], on: str, metric: str, share: int) -> dict[Name, float]:
-    ours = {row.method for row in rows}
-    return published.numbers(paper, ours, experiment="shift", train=f"{on}-train", metric=f"{metric}_q{share}")
+def _published(rows: Frame, paper: Frame, on: str, metric: str, share: int) -> dict[Name, float]:
+    found = {"experiment": "shift", "train": f"{on}-train", "metric": f"{metric}_q{share}"}
+    return published.numbers(paper, rows["method"].unique(), **found)
 
 
 def _ordered(values: dict[Name, float], among: Collection[Name]) -> str:
     return " < ".join(label(name) for name in sorted(values, key=lambda name: values[name]) if name in among)
 
 
-def _claims() -> Iterator[Claim]:
+def _claims() -> Iterator[Exhibit]:
     for metric in METRICS:
         name = labels.metric(metric).name
         for share in QUARTILES:
             text = f"SLOVA's place by the {share} % quartile of the {name}"
-            yield Claim(text, "App. C", "shift", partial(place, metric=metric, share=share))
-    yield Claim("By ranks SLOVA cannot be distinguished from", "Fig. 6, Sec. 4.1", "shift", alike)
-    yield Claim("By ranks SLOVA is second to the ensemble alone", "Fig. 5, Sec. 4.1", "shift", second)
-    yield Claim("By ranks SLOVA is one of the three best methods", "Sec. 5.2", "shift", three)
+            yield claim(text, "App. C", "shift", partial(place, metric=metric, share=share))
+    yield claim("By ranks SLOVA cannot be distinguished from", "Fig. 6, Sec. 4.1", "shift", alike)
+    yield claim("By ranks SLOVA is second to the ensemble alone", "Fig. 5, Sec. 4.1", "shift", second)
+    yield claim("By ranks SLOVA is one of the three best methods", "Sec. 5.2", "shift", three)
     for metric in METRICS:
         text = f"Order of the methods by the median {labels.metric(metric).name}"
-        yield Claim(text, "App. C", "shift", partial(order, metric=metric), counted=False)
+        yield claim(text, "App. C", "shift", partial(order, metric=metric), counted=False)
 
 
 CLAIMS = tuple(_claims())

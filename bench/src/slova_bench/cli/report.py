@@ -62,10 +62,10 @@ def _docs(results: Path, folder: Path) -> None:
 
 
 def _figures(results: Path, folder: Path) -> None:
-    from slova_bench.report.pictures import write_figures
+    from slova_bench.exhibits import draw
     from slova_bench.results_folder import ResultsFolder
 
-    for sentence in write_figures(ResultsFolder.read(results), folder):
+    for sentence in draw(ResultsFolder.read(results), folder, ("svg", "png"))[1]:
         click.echo(sentence, err=True)
 
 

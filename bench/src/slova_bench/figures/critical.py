@@ -8,25 +8,25 @@ from typing import Any
 import pandas as pd
 
 from slova_bench import labels
-from slova_bench.compare import Verdict
 from slova_bench.figures.drawing import finished, looked, panel
+from slova_bench.ranks import Ranking
+from slova_bench.tables.ranks import p_value
 
 __all__ = ["plot"]
 
 STEP = 22  # height of a method in pixels
 
 
-def plot(verdict: Verdict) -> dict[str, Any]:
+def plot(ranking: Ranking) -> dict[str, Any]:
     """The best method is on top."""
-    distance = verdict.distance
-    ranks = pd.DataFrame([(*_name(name), rank) for name, rank in distance.mean_ranks.items()])
+    ranks = pd.DataFrame([(*_name(name), rank) for name, rank in ranking.mean_ranks.items()])
     points = looked(ranks.set_axis(["method", "variant", "value"], axis=1))
     points = points.assign(says=points["value"].map("{:.2f}".format))
-    middle, width = distance.mean_ranks[distance.control], distance.distance
+    middle, width = ranking.mean_ranks[ranking.control], ranking.distance
     control = points[points["value"] == middle].iloc[:1]
     band = control.assign(value=max(1, middle - width), high=min(len(ranks), middle + width))
     drawn = panel("ranks", width=620, height=STEP * len(ranks), points=points, band=band)
-    return finished(drawn, title=_reading(verdict))
+    return finished(drawn, title=_reading(ranking))
 
 
 def _name(name: str) -> tuple[str, str]:
@@ -34,12 +34,10 @@ def _name(name: str) -> tuple[str, str]:
     return method, variant
 
 
-def _reading(verdict: Verdict) -> list[str]:
-    distance, p = verdict.distance, verdict.friedman.p
-    control = labels.look(distance.control).name
-    found = f"p {'< 0.001' if p < 0.001 else f'= {p:.3f}'}"
-    test = f"Friedman's test: {found}" if verdict.rejects else f"Friedman's test finds no difference at all ({found})"
+def _reading(ranking: Ranking) -> list[str]:
+    control, found = labels.look(ranking.control).name, p_value(ranking)
+    test = f"Friedman's test: {found}" if ranking.rejects else f"Friedman's test finds no difference at all ({found})"
     return [
-        f"Over {distance.cells} cells. Shaded: within the critical distance {distance.distance:.2f} of {control}.",
-        f"Bonferroni–Dunn, α = {distance.alpha:g}. {test}.",
+        f"Over {ranking.cells} cells. Shaded: within the critical distance {ranking.distance:.2f} of {control}.",
+        f"Bonferroni–Dunn, α = {ranking.alpha:g}. {test}.",
     ]

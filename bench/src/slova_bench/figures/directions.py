@@ -8,9 +8,7 @@ from slova_bench import labels
 from slova_bench.figures.drawing import beside, finished, looked, panel, scaled
 from slova_bench.frame import NAME, Frame, names, of, over_seeds
 
-__all__ = ["METRICS", "plot"]
-
-METRICS = ("mmc", "confidence_std")
+__all__ = ["plot"]
 
 
 def plot(rows: Frame) -> dict[str, Any]:

@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 Spec = dict[str, Any]
-STEPS = (1.0, 2.0, 5.0, 1.2, 1.5, 3.0, 4.0, 7.0)  # ticks of a logarithmic axis, those of longer ones first
 MOST = 8  # marks in a group
 INK, MUTED, LINE = "#222222", "#666666", "#e2e2e2"
 WORDS = {"ink": INK, "muted": "#999999"}

@@ -9,9 +9,8 @@ from slova_bench import labels
 from slova_bench.figures.drawing import below, beside, finished, logarithmic, looked, panel
 from slova_bench.frame import Frame, Name, names, of
 
-__all__ = ["METRICS", "plot"]
+__all__ = ["plot"]
 
-METRICS = OBSERVED, CALIBRATED = ("observed", "calibrated")
 WORDS = {"x": "probability before calibration", "y": "share of hits"}
 
 
@@ -25,8 +24,8 @@ def _row(rows: Frame, name: Name) -> dict[str, Any]:
     points = looked(rows).assign(name=rows["seed"].astype(str))
     other = rows["seed"] != rows["seed"].min()
     points = points.assign(colour=points["colour"].where(~other, "#bbbbbb"), dash=[[1, 0]] * len(points))
-    lines = points[rows["metric"] == CALIBRATED].sort_values(["seed", "level"], ascending=[False, True])
-    dots = points[(rows["metric"] == OBSERVED) & ~other].assign(colour="#333333")
+    lines = points[rows["metric"] == "calibrated"].sort_values(["seed", "level"], ascending=[False, True])
+    dots = points[(rows["metric"] == "observed") & ~other].assign(colour="#333333")
     title = labels.look(*name).name
     left = panel("maps", title, width=330, height=260, words=WORDS, points=lines, observed=dots)
     hit = dots[(dots["value"] > 0) & (dots["level"] > 0)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from slova_bench import labels
 from slova_bench.figures.drawing import beside, finished, panel
-from slova_bench.frame import NAME, Frame, names, of
+from slova_bench.frame import Frame, grouped, names, of
 
 __all__ = ["plot"]
 
@@ -15,7 +15,7 @@ SIDE = 12  # of a point in pixels
 
 def plot(planes: Frame) -> dict[str, Any]:
     """The mean over seeds, with a common colour scale."""
-    means = planes.groupby([*NAME, "alpha", "beta"])["value"].mean().round(3).reset_index()
+    means = grouped(planes, "alpha", "beta", value="mean").round({"value": 3})
     own = {name: of(means, [name]) for name in names(planes)}
     return finished(
         beside(

@@ -24,7 +24,7 @@ def plot(rows: Frame) -> dict[str, Any]:
 
 def _panel(points: Frame, name: str, metric: str) -> dict[str, Any]:
     own = points[points["metric"] == metric]
-    words = {"x": VARIES[name], "y": f"{labels.metric(metric).name} {labels.better(metric)}"}
+    words = {"x": VARIES[name], "y": labels.head(metric)}
     data = {"points": own[own["parameter"] == name], "optimum": own[own["parameter"] == ""]}
     drawn = panel("variants", width=210, height=170, words=words, **data)
     levels = data["points"]["level"]

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from slova_bench import labels
-from slova_bench.frame import Frame, by_method
+from slova_bench.frame import Frame, per_seed, where
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import XZ, file_name
 from slova_bench.tables.seeds import estimate
@@ -84,7 +84,7 @@ def _measured(
 ) -> list[str]:
     """A table of readouts by metrics; empty without rows."""
     inside = rows[(rows["shift"] == "") & ((rows["test"] == f"{on}-test") != ood)]
-    columns = [by_method(inside[inside["metric"] == metric]) for metric in metrics]
+    columns = [per_seed(where(inside, metric=metric)) for metric in metrics]
     found = {name: [_mean(column.get((name, ""), {})) for column in columns] for name in readouts}
     if not any(value for values in found.values() for value in values):
         return []

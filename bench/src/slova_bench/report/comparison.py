@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from slova.report.page import Extension, Page
+from slova.report.sheets import entry_content
 from slova_bench import labels
-from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims, verdict_counts
+from slova_bench.claims import JudgedClaim, Verdict, judged_claims, verdict_counts
+from slova_bench.exhibit import Exhibit, Kind
+from slova_bench.exhibits import exhibits
 from slova_bench.figures.charts import charts
-from slova_bench.frame import NAME, SET, Frame
-from slova_bench.report.panels import CONFIDENT, KINDS, Source, panel, source
-from slova_bench.report.series import Series, listed
-from slova_bench.report.sheets import sheet
+from slova_bench.frame import NAME, SET, Frame, Name
+from slova_bench.panels import CONFIDENT, Source, panel
+from slova_bench.report.cells import content
+from slova_bench.report.series import listed
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.staleness import Staleness, State, check_staleness
-from slova_bench.tables import TABLES, TableMaker, runs
+from slova_bench.tables import Table, runs
 
 __all__ = ["comparison"]
 
@@ -31,10 +34,11 @@ def comparison(results: ResultsFolder) -> Page:
         raise MissingRowsError(
             f"there are no results in {results.folder}: run slova bench run shift --on digits, or name another folder"
         )
-    sources = _sources(results)
-    series, shown = listed(one for found in sources for one in found.series)
+    panels = _panels(results)
+    sources = [(exhibit, exhibit.make(results, on)) for on in _sets(results) for exhibit in panels]
+    series, shown = listed(one for _, found in sources for one in found.names)
     index = {one: place for place, one in enumerate(series)}
-    rows, states = pd.concat([found.rows for found in sources if len(found.rows)]), check_staleness(results)
+    rows, states = pd.concat([found.rows for _, found in sources if len(found.rows)]), check_staleness(results)
     data = {
         "series": shown,
         "metrics": {name: _metric(name) for name in rows["metric"].unique()},
@@ -43,8 +47,13 @@ def comparison(results: ResultsFolder) -> Page:
             "shifts": {shift: labels.shift_name(shift) for shift in rows["shift"].unique()},
         },
         "sets": [{"on": on, "name": labels.set_name(on)} for on in _sets(results)],
-        "experiments": [[name, _title(name)] for name in _experiments(results)],
-        "panels": [_panel(found, index, states) | {"heading": _heading(results, found)} for found in sources],
+        "experiments": [[exhibit.name, exhibit.title] for exhibit in panels],
+        "panels": [
+            content(exhibit, found, index)
+            | _about(found, index, states)
+            | {"heading": f"{exhibit.title}: {labels.set_name(found.on)}{exhibit.mark(results, found.on)}"}
+            for exhibit, found in sources
+        ],
         "tables": list(_tables(results)),
         "verdicts": list(Verdict),
         "runs": sheet(runs.make(results, states)) | {"notes": runs.remarks(results, states)},
@@ -55,13 +64,11 @@ def comparison(results: ResultsFolder) -> Page:
     return Page("SLOVA: the comparison", [part for part in lede if part], data, FOOTER, added)
 
 
-def _sources(results: ResultsFolder) -> list[Source]:
-    return [source(results, experiment, on) for on in _sets(results) for experiment in _experiments(results)]
-
-
-def _experiments(results: ResultsFolder) -> list[str]:
-    """The known experiments, and others in the folder."""
-    return list(dict.fromkeys((*KINDS, *(name.partition("-")[0] for name in results.names))))
+def _panels(results: ResultsFolder) -> list[Exhibit]:
+    """The panels of the registry, and plain ones of other experiments in the folder."""
+    found = {exhibit.name: exhibit for exhibit in exhibits(Kind.PANEL)}
+    others = dict.fromkeys(name.partition("-")[0] for name in results.names)
+    return [*found.values(), *(panel(name, "sets", labels.title(name)) for name in others if name not in found)]
 
 
 def _sets(results: ResultsFolder) -> list[str]:
@@ -71,18 +78,13 @@ def _sets(results: ResultsFolder) -> list[str]:
     return sorted(set(found), key=lambda on: (-found.count(on), on))
 
 
-def _panel(found: Source, index: Mapping[Series, int], states: Mapping[str, Sequence[Staleness]]) -> dict[str, Any]:
-    content = panel(found, index)
+def _about(found: Source, index: Mapping[Name, int], states: Mapping[str, Sequence[Staleness]]) -> dict[str, Any]:
+    stale = _stale(states.get(f"{found.experiment}-{found.on}", ()))
     return {
-        **content,
         "own": f"{found.on}-test",
-        "methods": sorted(index[one] for one in set(found.series)),
-        "notices": [*_stale(states.get(content["id"], ())), *_without_histograms(found)],
+        "methods": sorted(index[one] for one in found.names),
+        "notices": [*stale, *_without_histograms(found)],
     }
-
-
-def _heading(results: ResultsFolder, found: Source) -> str:
-    return f"{_title(found.experiment)}: {labels.set_name(found.on)}{results.mark(found.experiment, found.on)}"
 
 
 def _stale(states: Sequence[Staleness]) -> list[str]:
@@ -98,26 +100,40 @@ def _without_histograms(found: Source) -> list[str]:
     return [f"These rows have no confidence histograms, which reliability and the slider need: run {command} again."]
 
 
-def _tables(results: ResultsFolder) -> Iterable[dict[str, Any]]:
-    for maker in TABLES:
-        for on in maker.sets(results):
-            mark = maker.mark(results, on)
-            for content in _sheets(maker, results, on):
-                yield content | {"title": content["title"] + mark, "experiment": maker.experiment, "on": on}
+def _tables(results: ResultsFolder) -> Iterator[dict[str, Any]]:
+    for exhibit in exhibits(Kind.TABLE):
+        for on in exhibit.sets(results):
+            mark = exhibit.mark(results, on)
+            for found in _sheets(exhibit, results, on):
+                yield found | {"title": found["title"] + mark, "experiment": exhibit.experiment, "on": on}
 
 
-def _sheets(maker: TableMaker, results: ResultsFolder, on: str) -> list[dict[str, Any]]:
-    """The tables of one kind, or the command to run for them."""
+def _sheets(exhibit: Exhibit, results: ResultsFolder, on: str) -> list[dict[str, Any]]:
+    """The tables of one exhibit, or the command to run for them."""
     try:
-        return [sheet(table) for table in maker.make(results, on)]
+        return [sheet(table) for table in exhibit.make(results, on)]
     except MissingRowsError as error:
-        return [{"title": maker.title, "missing": str(error)}]
+        return [{"title": exhibit.title, "missing": str(error)}]
+
+
+def sheet(table: Table) -> dict[str, Any]:
+    """A table as the page shows it."""
+    return {
+        "name": table.name,
+        "title": table.title,
+        "aside": table.aside,
+        "notes": list(table.notes),
+        "columns": [{"name": head.name} | ({"group": head.group} if head.group else {}) for head in table.columns],
+        "rows": [[entry_content(entry.text, entry.value, entry.mark) for entry in row] for row in table.rows],
+        "csv": table.csv(),
+    }
 
 
 def _with_rows(results: ResultsFolder) -> list[tuple[str, JudgedClaim]]:
     """Judged claims with their experiments. Claims without rows are listed in the sections that lack the rows."""
-    experiments = {claim.text: claim.experiment for claim in CLAIMS}
-    found = (judged for judged in judged_claims(results) if judged.verdict is not Verdict.OPEN)
+    claims = exhibits(Kind.CLAIM)
+    experiments = {claim.title: claim.experiment for claim in claims}
+    found = (judged for judged in judged_claims(results, claims) if judged.verdict is not Verdict.OPEN)
     return [(experiments[judged.claim], judged) for judged in found]
 
 
@@ -131,16 +147,12 @@ def _metric(name: str) -> dict[str, Any]:
     return {"name": known.name, "arrow": arrow, "digits": known.digits}
 
 
-def _title(experiment: str) -> str:
-    return KINDS[experiment].title if experiment in KINDS else labels.title(experiment)
-
-
-def _lede(sources: Sequence[Source], rows: Frame) -> str:
+def _lede(sources: Sequence[tuple[Exhibit, Source]], rows: Frame) -> str:
     evaluated = rows[rows["experiment"].isin(CONFIDENT)]
     evaluated = evaluated if len(evaluated) else rows
     sets, methods = (len(evaluated[part].drop_duplicates()) for part in (["train", *SET], NAME))
     seeds = rows["seed"].nunique()
-    trained = ", ".join(dict.fromkeys(labels.set_name(found.on) for found in sources if len(found.rows)))
+    trained = ", ".join(dict.fromkeys(labels.set_name(found.on) for _, found in sources if len(found.rows)))
     return (
         f"{methods} methods trained on {trained}, evaluated on {sets:,} test sets with {seeds} "
         f"{'seed' if seeds == 1 else 'seeds'}: {len(rows):,} numbers, all of them on this page."

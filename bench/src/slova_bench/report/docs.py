@@ -11,8 +11,9 @@ from pathlib import Path
 
 from slova_bench import labels
 from slova_bench.claims import JudgedClaim, Verdict, judged_claims, verdict_counts
-from slova_bench.exhibits import Exhibit, bullets, draw, exhibits
+from slova_bench.exhibits import draw
 from slova_bench.report.paper import COMMAND, paper_section
+from slova_bench.report.sections import Section, bullets, sections
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Staleness, check_staleness
 from slova_bench.tables import READING, Table, runs
@@ -30,7 +31,7 @@ HOW_JUDGED = (
 
 def write_docs(results: ResultsFolder, folder: Path) -> list[Path]:
     """Draw the figures that have rows into `folder/figures`, then write `folder/results.md`."""
-    drawn = draw(results, folder / FIGURES)
+    drawn, _ = draw(results, folder / FIGURES, ("svg",))
     page = folder / "results.md"
     page.write_text(results_page(results, folder / FIGURES), encoding="utf-8", newline="\n")
     return [page, *drawn]
@@ -41,7 +42,7 @@ def results_page(
 ) -> str:
     """The page, with the figures in a folder. Staleness is checked unless `states` is given."""
     states = check_staleness(results) if states is None else states
-    shown = exhibits(results, figures)
+    shown = sections(results, figures)
     parts = [*_beginning(), *_found(results), *paper_section(results, shown), *_run(results, states), *_sections(shown)]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
@@ -111,13 +112,13 @@ def _run(results: ResultsFolder, states: Mapping[str, Sequence[Staleness]]) -> l
     return ["## Runs", table, bullets(map(plain, runs.remarks(results, states)))]
 
 
-def _sections(shown: Sequence[Exhibit]) -> Iterator[str]:
+def _sections(shown: Sequence[Section]) -> Iterator[str]:
     for on in sorted({one.on for one in shown}, key=lambda on: (not on, on)):
         yield f"## Trained on {labels.set_name(on)}" if on else "## Beyond one training set"
         own = [one for one in shown if one.on == on]
         for heading in dict.fromkeys(one.heading for one in own):
             same = [one for one in own if one.heading == heading]
             yield f"### {plain(heading)}"
-            parts = ", ".join(dict.fromkeys(one.answers for one in same if one.answers))
+            parts = ", ".join(dict.fromkeys(one.exhibit.answers for one in same if one.exhibit.answers))
             yield f"Part of the paper: {parts}." if parts else "Not in the paper."
             yield from (one.body for one in same)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from slova_bench import labels
-from slova_bench.exhibits import PAPER_ITEMS, Exhibit, experiment_for
+from slova_bench.exhibits import PAPER_ITEMS, experiment_for
 from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, UNJUDGED, Part
+from slova_bench.report.sections import Section
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.writing import plain
 
@@ -24,7 +25,7 @@ ABOUT = (
 CLAIMS = Part("Sec. 1, 3 to 5", "claims", "[claims](#claims), each with its verdict")
 
 
-def paper_section(results: ResultsFolder, shown: Sequence[Exhibit]) -> list[str]:
+def paper_section(results: ResultsFolder, shown: Sequence[Section]) -> list[str]:
     groups: dict[str, Iterable[Part]] = {
         "Definitions, equations, the theorem": FORMULAS,
         "Figures and tables": _items(shown),
@@ -49,9 +50,9 @@ def _table(results: ResultsFolder, parts: Iterable[Part]) -> str:
     return "\n".join([HEAD, *lines])
 
 
-def _items(shown: Sequence[Exhibit]) -> Iterator[Part]:
+def _items(shown: Sequence[Section]) -> Iterator[Part]:
     for item, what in PAPER_ITEMS.items():
-        links = dict.fromkeys(f"[{plain(one.heading)}](#{one.anchor})" for one in shown if one.is_for(item))
+        links = dict.fromkeys(f"[{plain(one.heading)}](#{one.anchor})" for one in shown if one.exhibit.is_for(item))
         here = ", ".join(links) or ELSEWHERE.get(item) or _missing(item)
         experiment = experiment_for(item)
         yield Part(item, what, here, DIFFERENCES.get(item, ""), (experiment,) if experiment else ())

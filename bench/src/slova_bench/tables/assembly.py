@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slova_bench import labels
-from slova_bench.frame import Name, by_method
+from slova_bench.frame import Column as Values
+from slova_bench.frame import Name
 from slova_bench.labels import in_order
 from slova_bench.tables import seeds
 from slova_bench.tables.seeds import estimate
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
 
-__all__ = ["Part", "by_method", "counted", "from_paper", "in_order", "label", "measured", "methods_table", "shown"]
+__all__ = ["Part", "counted", "from_paper", "label", "measured", "methods_table", "of_metric", "of_quartiles", "shown"]
 
 PERCENT = ("accuracy", "error")
 
@@ -26,7 +27,21 @@ class Part:
     missing: str = NOTHING
 
 
-def measured(column: Column, metric: str, values: seeds.Column, *, judged: bool = True) -> Part:
+def of_metric(metric: str, values: Values, group: str = "") -> Part:
+    """A metric, with the arrow of its better direction in the head."""
+    return measured(Column(labels.head(metric), group), metric, values)
+
+
+def of_quartiles(found: Mapping[str, Mapping[int, Values]]) -> list[Part]:
+    """The quartiles of each metric."""
+    return [
+        measured(Column(f"{share} %", labels.head(metric)), metric, values)
+        for metric, by_share in found.items()
+        for share, values in by_share.items()
+    ]
+
+
+def measured(column: Column, metric: str, values: Values, *, judged: bool = True) -> Part:
     """Mean and standard error over seeds. With `judged` the best are marked."""
     marks = seeds.marks(values, larger=labels.metric(metric).larger) if judged else {}
     means = {name: estimate(found) for name, found in values.items()}
@@ -41,7 +56,7 @@ def from_paper(column: Column, metric: str, values: Mapping[Name, float]) -> Par
     return Part(column, {name: shown(metric, value, mark=marks.get(name, "")) for name, value in values.items()})
 
 
-def counted(values: seeds.Column) -> Part:
+def counted(values: Values) -> Part:
     return Part(Column("Seeds"), {name: text(len(found)) for name, found in values.items()})
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slova_bench import labels
+from slova_bench.frame import where
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables.assembly import Part, methods_table
 from slova_bench.tables.table import Column, Entry, Table, number, text
@@ -35,9 +36,8 @@ class Cost(NamedTuple):
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
-    run = set(results.rows("shift", on).query("variant == ''")["method"].unique())
-    if on in results.sets("ood"):
-        run |= set(results.rows("ood", on).query("variant == ''")["method"].unique())
+    experiments = ("shift", "ood") if on in results.sets("ood") else ("shift",)
+    run = {method for name in experiments for method in where(results.rows(name, on), variant="")["method"]}
     if on != ON:
         raise MissingRowsError(f"costs are those of {ON}: run slova bench run shift --on {ON}")
     known = costs()

@@ -7,11 +7,10 @@ only rank images have the error and confidence of softmax and appear only in the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from slova_bench import labels
 from slova_bench.frame import Column as Values
-from slova_bench.frame import Frame, by_method, frame, names
+from slova_bench.frame import Frame, names, per_seed, where
 from slova_bench.labels import SCORES
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import published
@@ -31,11 +30,12 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     return (_confidence(rows, results.paper, on), *(_detection(rows, on, metric) for metric in DETECTION))
 
 
-def ood_names(rows: Iterable[Any] | Frame, theirs: Iterable[Any] | Frame, on: str) -> list[str]:
-    """The OOD sets of the paper and ours: data sets first, then synthetic sets."""
-    tests = {*frame(rows)["test"].unique(), *frame(theirs)["test"].unique()} - {f"{on}-test"}
+def ood_names(tests: Iterable[str], on: str) -> list[str]:
+    """The OOD sets among these: data sets first, then synthetic sets."""
     order = list(labels.SETS)
-    return sorted(tests, key=lambda test: (not is_data(test), _place(order, test.partition("-")[0]), test))
+    return sorted(
+        {*tests} - {f"{on}-test"}, key=lambda test: (not is_data(test), _place(order, test.partition("-")[0]), test)
+    )
 
 
 def is_data(test: str) -> bool:
@@ -45,10 +45,12 @@ def is_data(test: str) -> bool:
 
 def _confidence(rows: Frame, paper: Frame, on: str) -> Table:
     own, inside = rows[~rows["method"].isin(SCORES)], f"{on}-test"
-    theirs = paper[(paper["experiment"] == "ood") & (paper["train"] == f"{on}-train")]
+    theirs = where(paper, experiment="ood", train=f"{on}-train")
     within = measured(Column(f"MMC, {labels.set_name(on)}"), "mmc", _values(own, inside, "mmc"), judged=False)
     parts = [counted(_values(own, inside, "error")), *_beside(own, theirs, inside, "error"), within]
-    parts += [part for test in ood_names(rows, theirs, on) for part in _beside(own, theirs, test, "mmc")]
+    parts += [
+        part for test in ood_names((*rows["test"], *theirs["test"]), on) for part in _beside(own, theirs, test, "mmc")
+    ]
     title = f"Error and mean confidence (MMC) of networks trained on {labels.set_name(on)}"
     return methods_table(f"ood-mmc-{on}", title, parts, notes=_notes(rows, theirs))
 
@@ -64,11 +66,10 @@ def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Part]:
 
 
 def _detection(rows: Frame, on: str, metric: str) -> Table:
-    tests = ood_names(rows, rows, on)
+    tests = ood_names(rows["test"], on)
     values = [_values(rows, test, metric) for test in tests]
     parts = [measured(Column(labels.set_name(t)), metric, v) for t, v in zip(tests, values, strict=True)]
-    name = f"{labels.metric(metric).name} {labels.better(metric)}"
-    title = f"{name}: test images of {labels.set_name(on)} distinguished from images of other sets"
+    title = f"{labels.head(metric)}: test images of {labels.set_name(on)} distinguished from images of other sets"
     counts = counted(_values(rows, f"{on}-test", "error"))
     return methods_table(f"ood-{metric}-{on}", title, [counts, *parts], aside=metric == "aupr")
 
@@ -81,7 +82,7 @@ def _notes(rows: Frame, theirs: Frame) -> list[str]:
 
 
 def _values(rows: Frame, test: str, metric: str) -> Values:
-    return by_method(rows[(rows["test"] == test) & (rows["metric"] == metric)])
+    return per_seed(where(rows, test=test, metric=metric))
 
 
 def _place(order: Sequence[str], name: str) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from slova_bench import labels
-from slova_bench.frame import NAME, Frame, Name, by_method, quartiles, shift_groups
+from slova_bench.frame import NAME, Frame, Name, per_seed, quartiles, shift_groups, where
 from slova_bench.labels import SCORES
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables.assembly import Part, measured, methods_table
+from slova_bench.tables.assembly import Part, methods_table, of_metric
 from slova_bench.tables.table import Column, Table, text
 
 __all__ = ["make"]
@@ -40,30 +40,25 @@ def _seeds(rows: Frame, ood: Frame) -> Part:
 
 
 def _clean(rows: Frame) -> list[Part]:
-    clean = rows[rows["shift"] == ""]
-    return [measured(_column(m, "clean"), m, by_method(clean[clean["metric"] == m])) for m in CLEAN]
+    return [of_metric(metric, per_seed(where(rows, shift="", metric=metric)), "clean") for metric in CLEAN]
 
 
 def _shifted(rows: Frame) -> list[Part]:
     shifts = shift_groups(rows)[0]
-    return [measured(_column(m, "median"), m, quartiles(rows, m, shifts)[50]) for m in SHIFTED]
+    return [of_metric(metric, quartiles(rows, metric, shifts)[50], "median") for metric in SHIFTED]
 
 
 def _held_out(rows: Frame) -> list[Part]:
     """Medians over the shifts that are not in the paper and were not in view, without the clean set."""
     own, *more = shift_groups(rows)
     shifts = set(more[0]) - set(own) if more else set()
-    held = rows[rows["shift"].isin(shifts)]
-    return [measured(_column(m, "held-out"), m, quartiles(held, m, shifts)[50]) for m in ("ece", "nll") if len(held)]
+    held = where(rows, shift=shifts)
+    return [of_metric(m, quartiles(held, m, shifts)[50], "held-out") for m in ("ece", "nll") if len(held)]
 
 
-def _ood(rows: Frame, inside: str, where: str) -> list[Part]:
+def _ood(rows: Frame, inside: str, group: str) -> list[Part]:
     """Means over the OOD sets. Methods that only score have no confidence of their own."""
     outside = rows[rows["test"] != inside]
     outside = outside[(outside["metric"] != "mmc") | ~outside["method"].isin(SCORES)]
-    found = {metric: by_method(outside[outside["metric"] == metric]) for metric in OOD}
-    return [measured(_column(m, where), m, values) for m, values in found.items() if values]
-
-
-def _column(metric: str, where: str) -> Column:
-    return Column(f"{labels.metric(metric).name} {labels.better(metric)}", where)
+    found = {metric: per_seed(where(outside, metric=metric)) for metric in OOD}
+    return [of_metric(metric, values, group) for metric, values in found.items() if values]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
-from slova_bench.frame import Frame, Name, frame
+from slova_bench.frame import Frame, Name, where
 from slova_bench.labels import look
 
 __all__ = ["counterpart", "counterparts", "numbers", "stand_in_note"]
@@ -13,12 +12,9 @@ __all__ = ["counterpart", "counterparts", "numbers", "stand_in_note"]
 STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full attack was not run
 
 
-def numbers(paper: Iterable[Any] | Frame, ours: Collection[str], **columns: object) -> dict[Name, float]:
+def numbers(paper: Frame, ours: Collection[str], **columns: object) -> dict[Name, float]:
     """The numbers of the paper per method, by our name; `columns` selects rows (`metric="ece_q25"`)."""
-    found = frame(paper)
-    for column, value in columns.items():
-        found = found[found[column] == value]
-    rows = found[["method", "variant", "value"]].itertuples(index=False, name=None)
+    rows = where(paper, **columns)[["method", "variant", "value"]].itertuples(index=False, name=None)
     return {(counterpart(method, ours), variant): value for method, variant, value in rows}
 
 
@@ -28,10 +24,9 @@ def counterpart(method: str, ours: Collection[str]) -> str:
     return other if method not in ours and other in ours else method
 
 
-def counterparts(paper: Iterable[Any] | Frame, experiment: str, ours: Collection[str]) -> list[str]:
+def counterparts(paper: Frame, experiment: str, ours: Collection[str]) -> list[str]:
     """Our names of the methods that the paper compares in an experiment, run or not."""
-    found = frame(paper)
-    return sorted({counterpart(method, ours) for method in found.loc[found["experiment"] == experiment, "method"]})
+    return sorted({counterpart(method, ours) for method in where(paper, experiment=experiment)["method"]})
 
 
 def stand_in_note(names: Iterable[Name]) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from slova_bench import labels
-from slova_bench.labels import SCORES
-from slova_bench.results import Row
-from slova_bench.tables.assembly import in_order, label
-from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles
-from slova_bench.tables.recipe_groups import ENSEMBLES, GROUPS, VIEWS, group_of
-from slova_bench.tables.recipe_means import REAL, Values, means, ood_groups, paper_shifts, real
-from slova_bench.tables.seeds import Name, estimate
+from slova_bench.frame import QUARTILES, Frame, Name, names, per_seed, quartiles, where
+from slova_bench.frame import Column as Values
+from slova_bench.tables.assembly import label
+from slova_bench.tables.quartiles import METRICS
+from slova_bench.tables.recipe_groups import ENSEMBLES, GROUPS, REAL, VIEWS, group_of, ood_groups, paper_shifts, real
+from slova_bench.tables.seeds import estimate
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
 
 __all__ = ["make"]
@@ -31,13 +30,13 @@ NOTES = (
 )
 
 
-def make(rows: Sequence[Row], on: str, name: str, title: str) -> Table:
+def make(rows: Frame, on: str, name: str, title: str) -> Table:
     """One row per pair with common seeds; columns without values in any row are left out."""
-    rows = [row for row in rows if row.method not in SCORES]
+    rows = rows[~rows["method"].isin(labels.SCORES)]
     differences = {key: values for key, values in _differences(rows, on).items() if values}
     cells = {metric: quartiles(rows, metric, paper_shifts(rows)) for metric in METRICS}
     columns = [Column("Method"), Column("Against"), Column("Seeds")]
-    columns += [Column(f"{labels.metric(metric).name} {labels.better(metric)}", where) for where, metric in differences]
+    columns += [Column(labels.head(metric), group) for group, metric in differences]
     for metric in METRICS:
         columns += [Column("cells", labels.metric(metric).name), Column("excess", labels.metric(metric).name)]
     pairs = [(pair, len(_common(cells["ece"][50], *pair))) for pair in _pairs(rows)]
@@ -54,20 +53,20 @@ def make(rows: Sequence[Row], on: str, name: str, title: str) -> Table:
     return Table(name, title, tuple(columns), tuple(lines), NOTES)
 
 
-def _pairs(rows: Sequence[Row]) -> Iterator[tuple[Name, Name]]:
-    names = in_order({(row.method, row.variant) for row in rows})
-    rivals = [name for name in names if not name[0].startswith(RECIPE_NAME)]
+def _pairs(rows: Frame) -> Iterator[tuple[Name, Name]]:
+    there = names(rows)
+    rivals = [name for name in there if not name[0].startswith(RECIPE_NAME)]
     for ours, groups in CONTESTS.items():
-        those = [name for name in rivals if (ours, "") in names and group_of(name[0]) in groups]
+        those = [name for name in rivals if (ours, "") in there and group_of(name[0]) in groups]
         yield from (((ours, ""), name) for name in sorted(those, key=lambda name: groups.index(group_of(name[0]))))
 
 
-def _differences(rows: Sequence[Row], on: str) -> dict[tuple[str, str], Values]:
-    shifts = paper_shifts(rows)
-    found = {("clean", metric): means(rows, metric, lambda row: not row.shift) for metric in ("accuracy", "ece")}
-    found["shifted", "ece"] = means(rows, "ece", lambda row: row.shift in shifts)
-    found |= {(where, "auroc"): means(rows, "auroc", chosen) for where, chosen in ood_groups(on).items()}
-    return found | {(REAL, "confidence"): means(rows, "confidence", real(on))}
+def _differences(rows: Frame, on: str) -> dict[tuple[str, str], Values]:
+    clean, shifted = where(rows, shift=""), where(rows, shift=paper_shifts(rows))
+    found = {("clean", "accuracy"): clean, ("clean", "ece"): clean, ("shifted", "ece"): shifted}
+    found |= {(group, "auroc"): own for group, own in ood_groups(rows, on).items()}
+    found[REAL, "confidence"] = real(rows, on)
+    return {key: per_seed(where(own, metric=key[1]), whole=True) for key, own in found.items()}
 
 
 def _common(values: Values, ours: Name, theirs: Name) -> list[int]:

@@ -1,20 +1,43 @@
-"""Groups of the methods in the tables of recipes, in their order, by the names of the methods."""
+"""Groups of methods and of test sets in the tables of recipes, by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from slova_bench.frame import Frame, where
+from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.tables.assembly import Part, methods_table
 from slova_bench.tables.table import Column, Table, text
 
-__all__ = ["ENSEMBLES", "GROUPS", "VIEWS", "group_of", "grouped_table"]
+__all__ = ["ENSEMBLES", "GROUPS", "REAL", "VIEWS", "group_of", "grouped_table", "ood_groups", "paper_shifts", "real"]
 
 RECIPE, AUGMENTED, OUTLIERS, PUBLISHED = "image recipe", "same augmentation", "same outliers", "published"
 PLAIN, ENSEMBLES, VIEWS = "no augmentation", "ensemble", "several views"
 GROUPS = (RECIPE, AUGMENTED, OUTLIERS, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
 SAME = "softmax_augmented"
 CALIBRATED = ("", "degraded", "fit")  # of softmax with the augmentation; what else is made of it is published
+
+NEAR = {"cifar10": ("cifar100-test", "tinyimagenet-test"), "cifar100": ("cifar10-test", "tinyimagenet-test")}
+NOISE = ("uniform", "permuted", "low_pass")
+REAL = "real OOD"
+
+
+def paper_shifts(rows: Frame) -> tuple[str, ...]:
+    """The shifts of the paper that have rows; all shifts where none of them has."""
+    every = tuple(shift for shift in rows["shift"].unique() if shift)
+    return tuple(shift for shift in every if shift in PAPER_SHIFTS) or every
+
+
+def ood_groups(rows: Frame, on: str) -> dict[str, Frame]:
+    """The rows of near and far OOD sets, and of noise."""
+    near = rows["test"].isin(NEAR.get(on, ()))
+    return {"near OOD": rows[near], "far OOD": real(rows[~near], on), "noise": where(rows, test=NOISE)}
+
+
+def real(rows: Frame, on: str) -> Frame:
+    """The rows of the OOD sets that are no noise."""
+    return rows[~rows["test"].isin([*NOISE, f"{on}-test"])]
 
 
 def group_of(method: str) -> str:

@@ -6,21 +6,19 @@ detection in both conventions of FPR95, and every OOD set. A seed counts where i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slova_bench import labels
-from slova_bench.frame import RowList, frame
+from slova_bench.frame import Frame, frame, of, per_seed, quartiles, where
 from slova_bench.labels import SCORES
 from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import recipe_contests
-from slova_bench.tables.assembly import Part, label, measured
+from slova_bench.tables.assembly import Part, counted, measured, of_metric, of_quartiles
 from slova_bench.tables.ood import ood_names
-from slova_bench.tables.quartiles import METRICS, QUARTILES, quartiles
-from slova_bench.tables.recipe_groups import grouped_table
-from slova_bench.tables.recipe_means import REAL, Chosen, means, ood_groups, paper_shifts, real
-from slova_bench.tables.table import Column, Table, text
+from slova_bench.tables.quartiles import METRICS, left_out
+from slova_bench.tables.recipe_groups import REAL, grouped_table, ood_groups, paper_shifts, real
+from slova_bench.tables.table import Column, Table
 
 __all__ = ["IN_VIEW", "main_table", "make"]
 
@@ -56,11 +54,17 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
     """The table with one row per method of a preset."""
     rows = _rows(results, on, preset)
-    shifts = paper_shifts(rows)
-    others = {row.shift for row in rows} - {"", *shifts}
-    parts = [_seeds(rows), *_clean(rows), *_shifted(rows, shifts), *_held_out(rows, others)]
-    parts += [*_detected(rows, on), *_confidence(rows, on), *_mixtures(rows, on)]
-    scores = ONLY_RANK if any(row.method in SCORES for row in rows) else ""
+    shifts, own = paper_shifts(rows), rows[~rows["method"].isin(SCORES)]
+    others = {*rows["shift"].unique()} - {"", *shifts}
+    parts = [
+        counted(per_seed(rows)),
+        *_parts({"clean": where(rows, shift="")}, "accuracy", "ece", "nll"),
+        *_parts({"shifted": where(rows, shift=shifts)}, "accuracy", *METRICS),
+        *_parts({"held-out shifts": where(rows, shift=others)}, "ece", "nll"),
+        *_parts(ood_groups(rows, on), "auroc"),
+        *_confidence(real(own, on)),
+    ]
+    scores = ONLY_RANK if len(own) < len(rows) else ""
     notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, scores, _incomplete(rows))
     return grouped_table(_name("recipes", on, preset), _title("recipes on equal terms", on, preset), parts, notes=notes)
 
@@ -73,107 +77,63 @@ def _of_preset(results: ResultsFolder, on: str, preset: str) -> list[Table]:
     return [main, *(table for table in (contests, *asides) if table.rows)]
 
 
-def _rows(results: ResultsFolder, on: str, preset: str) -> list[Row]:
+def _rows(results: ResultsFolder, on: str, preset: str) -> Frame:
     """The rows of a preset, without its name: the title has it."""
-    found = results.rows("recipes", on)
-    own = found.loc[found["preset"] == preset, list(Row._fields)].assign(preset="")
-    return RowList(frame(own.itertuples(index=False)))
+    own = where(results.rows("recipes", on), preset=preset)[list(Row._fields)].assign(preset="")
+    return frame(own.itertuples(index=False))
 
 
-def _seeds(rows: Sequence[Row]) -> Part:
-    counts = Counter(name for name, _ in {((row.method, row.variant), row.seed) for row in rows})
-    return Part(Column("Seeds"), {name: text(count) for name, count in counts.items()})
+def _confidence(rows: Frame) -> list[Part]:
+    """Among all outcomes; where no rows have it, given that an image has a class. Then that of mixtures."""
+    mixed = per_seed(where(rows, metric="mixed_ece"), whole=True)
+    mixtures = [measured(Column("ECE of K + 1 outcomes ↓", "mixtures"), "ece", mixed)] if mixed else []
+    return (_parts({REAL: rows}, "confidence") or _parts({REAL: rows}, "mmc")) + mixtures
 
 
-def _clean(rows: Sequence[Row]) -> list[Part]:
-    return _parts(rows, ("accuracy", "ece", "nll"), {"clean": lambda row: not row.shift})
-
-
-def _shifted(rows: Sequence[Row], shifts: Sequence[str]) -> list[Part]:
-    return _parts(rows, ("accuracy", *METRICS), {"shifted": lambda row: row.shift in shifts})
-
-
-def _held_out(rows: Sequence[Row], others: set[str]) -> list[Part]:
-    return _parts(rows, ("ece", "nll"), {"held-out shifts": lambda row: row.shift in others})
-
-
-def _detected(rows: Sequence[Row], on: str) -> list[Part]:
-    return _parts(rows, ("auroc",), ood_groups(on))
-
-
-def _confidence(rows: Sequence[Row], on: str) -> list[Part]:
-    """Among all outcomes; where no rows have it, given that an image has a class."""
-    own = [row for row in rows if row.method not in SCORES]
-    return _parts(own, ("confidence",), {REAL: real(on)}) or _parts(own, ("mmc",), {REAL: real(on)})
-
-
-def _mixtures(rows: Sequence[Row], on: str) -> list[Part]:
-    own = [row for row in rows if row.method not in SCORES]
-    found = means(own, "mixed_ece", real(on))
-    return [measured(Column("ECE of K + 1 outcomes ↓", "mixtures"), "ece", found)] if found else []
-
-
-def _quartiles(rows: Sequence[Row], on: str, preset: str) -> Table:
+def _quartiles(rows: Frame, on: str, preset: str) -> Table:
     shifts = paper_shifts(rows)
-    found = {metric: quartiles(rows, metric, shifts) for metric in METRICS}
-    parts = [
-        measured(Column(f"{share} %", f"{labels.metric(metric).name} {labels.better(metric)}"), metric, values[share])
-        for metric, values in found.items()
-        for share in QUARTILES
-    ]
+    parts = of_quartiles({metric: quartiles(rows, metric, shifts) for metric in METRICS})
     title = _title(f"quartiles over the clean set and {len(shifts)} shifts", on, preset)
     return _aside(_name("recipes-quartiles", on, preset), title, parts, rows)
 
 
-def _detection(rows: Sequence[Row], on: str, preset: str) -> Table:
+def _detection(rows: Frame, on: str, preset: str) -> Table:
     """Near and far OOD images and noise, by every metric of detection, and the mean confidence there."""
-    own = [row for row in rows if row.method not in SCORES]
-    parts = [
-        part
-        for where, chosen in ood_groups(on).items()
-        for part in (
-            *_parts(rows, ("auroc", "fpr95", "fpr95_ood"), {where: chosen}),
-            *_parts(own, ("confidence", "mmc"), {where: chosen}),
-        )
-    ]
+    parts = list[Part]()
+    for group, found in ood_groups(rows, on).items():
+        own = found[~found["method"].isin(SCORES)]
+        parts += _parts({group: found}, "auroc", "fpr95", "fpr95_ood") + _parts({group: own}, "confidence", "mmc")
     title = _title("detection of OOD images, and the confidence there", on, preset)
     return _aside(_name("recipes-detection", on, preset), title, parts, rows, CONVENTIONS)
 
 
-def _sets(rows: Sequence[Row], on: str, preset: str) -> Table:
-    names = ood_names((row for row in rows if row.metric == "auroc"), (), on)
-    chosen: dict[str, Chosen] = {labels.set_name(test): lambda row, test=test: row.test == test for test in names}  # type: ignore[misc]
-    parts = _parts(rows, ("auroc", "fpr95", "fpr95_ood"), chosen)
+def _sets(rows: Frame, on: str, preset: str) -> Table:
+    names = ood_names(where(rows, metric="auroc")["test"], on)
+    parts = _parts({labels.set_name(test): where(rows, test=test) for test in names}, "auroc", "fpr95", "fpr95_ood")
     title = _title("every OOD set", on, preset)
     return _aside(_name("recipes-sets", on, preset), title, parts, rows, CONVENTIONS[:1])
 
 
-def _aside(name: str, title: str, parts: Sequence[Part], rows: Sequence[Row], notes: Sequence[str] = ()) -> Table:
-    names = {name for part in parts for name in part.entries}
-    seeds = _seeds([row for row in rows if (row.method, row.variant) in names])
+def _aside(name: str, title: str, parts: Sequence[Part], rows: Frame, notes: Sequence[str] = ()) -> Table:
+    seeds = counted(per_seed(of(rows, {name for part in parts for name in part.entries})))
     return grouped_table(name, title, [seeds, *parts], notes=notes, aside=True)
 
 
-def _parts(rows: Sequence[Row], metrics: Sequence[str], where: Mapping[str, Chosen]) -> list[Part]:
+def _parts(places: Mapping[str, Frame], *metrics: str) -> list[Part]:
     """A column per place and metric, where there are values."""
-    found = [(name, metric, means(rows, metric, chosen)) for name, chosen in where.items() for metric in metrics]
-    return [measured(_column(metric, name), metric, values) for name, metric, values in found if values]
+    found = [
+        (metric, per_seed(where(rows, metric=metric), whole=True), group)
+        for group, rows in places.items()
+        for metric in metrics
+    ]
+    return [of_metric(metric, values, group) for metric, values, group in found if values]
 
 
-def _incomplete(rows: Sequence[Row]) -> str:
+def _incomplete(rows: Frame) -> str:
     """A note that lists the seeds that are left out of a mean, if any."""
-    short = list[str]()
-    for metric in ("ece", "auroc"):  # of clean and shifted sets, and of OOD sets
-        found = [row for row in rows if row.metric == metric]
-        every = len({(row.test, row.shift, row.level) for row in found})
-        counts = Counter(((row.method, row.variant), row.seed) for row in found)
-        those = [(label(name), seed, count) for (name, seed), count in counts.items() if count < every]
-        short += [f"{name} at seed {seed} ({count} of {every} sets)" for name, seed, count in those]
+    found = ("ece", "auroc")  # of clean and shifted sets, and of OOD sets
+    short = [words for metric in found for words in left_out(where(rows, metric=metric))]
     return f"Left out of means, because sets are missing: {'; '.join(short)}." if short else ""
-
-
-def _column(metric: str, where: str) -> Column:
-    return Column(f"{labels.metric(metric).name} {labels.better(metric)}", where)
 
 
 def _name(kind: str, on: str, preset: str) -> str:

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slova_bench.frame import Name
+from slova_bench.frame import Column, Name
 from slova_bench.tables.table import BEST, TIED
 
-__all__ = ["ALPHA", "FEWEST", "Column", "Estimate", "Name", "estimate", "is_tied", "marks", "paired_p"]
+__all__ = ["ALPHA", "FEWEST", "Estimate", "estimate", "is_tied", "marks", "mean", "paired_p"]
 
 ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
-
-Column = Mapping[Name, Mapping[int, float]]
 
 
 @dataclass(frozen=True)
@@ -29,28 +27,33 @@ class Estimate:
 
     mean: float
     error: float | None
-    seeds: int
+
+
+def mean(values: Mapping[int, float]) -> float:
+    return float(np.mean(list(values.values())))
 
 
 def estimate(values: Mapping[int, float]) -> Estimate:
+    from scipy.stats import sem
+
     numbers = np.array(list(values.values()))
     several = len(numbers) > 1 and bool(np.isfinite(numbers).all())
-    error = float(numbers.std(ddof=1) / math.sqrt(len(numbers))) if several else None
-    return Estimate(float(numbers.mean()), error, len(numbers))
+    error = float(sem(numbers)) if several else None
+    return Estimate(mean(values), error)
 
 
 def marks(column: Column, *, larger: bool) -> dict[Name, str]:
     """Mark the best mean, equal ones, and those not significantly worse at common seeds. Next to methods with three
     seeds or more, those with fewer are not marked."""
     enough = {name: values for name, values in column.items() if len(values) >= FEWEST} or column
-    means = {name: estimate(values).mean for name, values in enough.items()}
-    means = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    means = {name: mean(values) for name, values in enough.items()}
+    means = {name: value for name, value in means.items() if not math.isnan(value)}
     if len(means) < 2:
         return {}
     top = (max if larger else min)(means.values())
-    best = next(name for name, mean in means.items() if mean == top)
+    best = next(name for name, value in means.items() if value == top)
     tied = {name: TIED for name in means if is_tied(column[best], column[name])}
-    return tied | {name: BEST for name, mean in means.items() if mean == top}
+    return tied | {name: BEST for name, value in means.items() if value == top}
 
 
 def is_tied(one: Mapping[int, float], other: Mapping[int, float]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slova_bench import labels
-from slova_bench.frame import Frame, by_method
+from slova_bench.frame import Frame, per_seed
 from slova_bench.results import variant
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.assembly import shown
@@ -24,7 +24,7 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     rows = results.rows("stability", on)
     fits = sorted(rows[FIT].drop_duplicates().itertuples(index=False, name=None))
     lines = [(text(_name(fit)), *(_entry(rows, fit, metric) for metric in METRICS)) for fit in fits]
-    heads = [Column(f"{labels.metric(metric).name} {labels.better(metric)}") for metric in METRICS]
+    heads = [Column(labels.head(metric)) for metric in METRICS]
     title = f"The paper's fit with M terms or n_b points, and the optimum: clean {labels.set_name(on)}"
     return (Table(f"stability-{on}", title, (Column("Fit"), *heads), tuple(lines), (), True),)
 
@@ -36,7 +36,7 @@ def _name(fit: Fit) -> str:
 
 def _entry(rows: Frame, fit: Fit, metric: str) -> Entry:
     own = rows[(rows[FIT] == list(fit)).all(axis=1) & (rows["metric"] == metric)]
-    merged = {seed: value for found in by_method(own).values() for seed, value in found.items()}
+    merged = {seed: value for found in per_seed(own).values() for seed, value in found.items()}
     if not merged:
         return Entry(NOTHING)
     found = estimate(merged)
