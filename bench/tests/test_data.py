@@ -98,13 +98,10 @@ def test_a_limit_takes_the_first_images(toy):
         data.load("toy-val", limit=0)
 
 
-def test_images_without_labels_and_ood_images_are_labelled_none(toy):
+def test_images_without_labels_are_labelled_none(toy):
     np.savez(toy / "lsun-test.npz", images=IMAGES)
     assert data.load("lsun-test").labels.tolist() == [NONE] * 20
-    split = data.load("toy-test")
-    assert split.as_ood().labels.tolist() == [NONE] * 20
-    assert split.as_ood().images is split.images
-    assert split.labels.tolist() == LABELS.tolist()
+    assert data.load("toy-test").labels.tolist() == LABELS.tolist()
 
 
 def test_imagenet_at_32_pixels_is_the_box_filter_of_pillow(tmp_path):

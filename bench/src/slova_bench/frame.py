@@ -48,11 +48,11 @@ def histogram_frame(histograms: Iterable[Histogram]) -> Frame:
     return cells.assign(variant=_variants(cells), bins=pd.Series(bins, dtype=object))
 
 
-def where(rows: Frame, **columns: object) -> Frame:
+def where(rows: Frame, **columns: Any) -> Frame:
     """The rows with these values, each of which may be a list or a set: `where(rows, metric="ece", shift="")`."""
     for name, value in columns.items():
-        several = isinstance(value, Collection) and not isinstance(value, str)
-        rows = rows[rows[name].isin(list(value)) if several else rows[name] == value]
+        one = isinstance(value, str) or not isinstance(value, Iterable)
+        rows = rows[rows[name] == value if one else rows[name].isin(list(value))]
     return rows
 
 
@@ -74,12 +74,7 @@ def of(rows: Frame, found: Collection[Name]) -> Frame:
 
 def per_seed(rows: Frame, statistic: Any = "mean", *, whole: bool = False) -> Column:
     """A statistic over the sets, of each method at each seed; with `whole`, at the seeds that have every set."""
-    found = grouped(rows, "seed", value=statistic, sets="size")
-    every, column = len(rows[SET].drop_duplicates()), Column()
-    for method, own, seed, value, sets in found.itertuples(index=False, name=None):
-        if not whole or sets == every:
-            column.setdefault((method, own), {})[int(seed)] = float(value)
-    return column
+    return _columns(rows, whole, value=statistic)["value"]
 
 
 def over_seeds(rows: Frame, *by: str) -> Frame:
@@ -98,7 +93,7 @@ def boxes(rows: Frame, *by: str) -> Frame:
 def mean_over(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
     """The mean of each method over the sets and seeds that all methods have."""
     wanted = [(method, "") for method in methods]
-    table = of(rows, wanted).pivot(index=[*SET, "seed"], columns=NAME, values="value").dropna()
+    table = where(rows, method=methods, variant="").pivot(index=[*SET, "seed"], columns=NAME, values="value").dropna()
     whole = len(table) > 0 and len(table.columns) == len(wanted)
     return {name: float(table[name].mean()) for name in wanted} if whole else {}
 
@@ -120,7 +115,8 @@ def sizes(rows: Frame) -> tuple[int, dict[tuple[Name, int], int]]:
 def quartiles(rows: Frame, metric: str, shifts: Collection[str]) -> dict[int, Column]:
     """Quartiles over the clean set and these shifts, for the seeds that have every set."""
     own = where(rows, metric=metric, shift=["", *shifts])
-    return {share: per_seed(own, partial(_percentile, share=share), whole=True) for share in QUARTILES}
+    found = _columns(own, True, **{str(share): partial(_percentile, share=share) for share in QUARTILES})
+    return {share: found[str(share)] for share in QUARTILES}
 
 
 def total(histograms: Frame) -> Any:
@@ -128,8 +124,21 @@ def total(histograms: Frame) -> Any:
     return np.sum(histograms["bins"].tolist(), axis=0)
 
 
+def _columns(rows: Frame, whole: bool, **statistics: Any) -> dict[str, Column]:
+    found, columns = grouped(rows, "seed", sets="size", **statistics), {name: Column() for name in statistics}
+    every = len(rows[SET].drop_duplicates()) if whole else 0
+    for method, own, seed, sets, *values in found.itertuples(index=False, name=None):
+        for column, value in zip(columns.values(), values, strict=True):
+            if sets >= every:
+                column.setdefault((method, own), {})[int(seed)] = float(value)
+    return columns
+
+
 def _percentile(values: Any, share: int) -> float:
     """Linear interpolation as in numpy, where one or both neighbours may be infinite."""
+    values = np.asarray(values)
+    if np.isfinite(values).all():
+        return float(np.percentile(values, share))
     below, above = (float(np.percentile(values, share, method=side)) for side in SIDES)
     return above if below == above or np.isinf(above) else float(np.percentile(values, share))
 

@@ -83,7 +83,7 @@ def claim(
 
     `check(rows, paper, on)` returns None where the paper has no claim for a training set, as does `make`. With `across`
     it takes the rows of all training sets together. `counted`: it is about SLOVA.
-    """  # fmt: skip
+    """
 
     def make(results: ResultsFolder, on: str) -> JudgedClaim | None:
         judged = JudgedClaim(text, on, answers, "", "", Verdict.OPEN, counted=counted)
@@ -96,7 +96,7 @@ def claim(
             found = check(rows, results.paper, on)
         except MissingRowsError as error:
             return replace(judged, ours=str(error))
-        return found and replace(judged, paper=found.paper, ours=found.ours, verdict=found.verdict)
+        return replace(judged, paper=found.paper, ours=found.ours, verdict=found.verdict) if found else None
 
     exhibit = Exhibit(Kind.CLAIM, text, text, answers, experiment, make, across=across)
     return exhibit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from slova.cli.files import check_output
 from slova.cli.options import FILE
 from slova.cli.report import write
 from slova_bench.cli.options import results
+
+if TYPE_CHECKING:
+    from slova_bench.results_folder import ResultsFolder
 
 __all__ = ["comparison_page", "report"]
 
@@ -28,13 +32,15 @@ def report(output: Path, results: Path, docs: Path | None, figures: Path | None,
 
     Example: slova bench report --results results --docs docs
     """
+    from slova_bench.results_folder import ResultsFolder
+
     check_output(output)
     start = time.monotonic()
-    page = comparison_page(results)
+    page, found = comparison_page(results), ResultsFolder.read(results)
     for folder, other in ((docs, _docs), (figures, _figures), (cards, _cards)):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            other(results, folder)
+            other(found, folder)
             click.echo(folder)
     write(output, page)
     click.echo(f"{len(page.encode()) / 1e6:.2f} MB in {time.monotonic() - start:.1f} s", err=True)
@@ -54,23 +60,20 @@ def comparison_page(results: Path) -> str:
         raise click.ClickException(str(error)) from None
 
 
-def _docs(results: Path, folder: Path) -> None:
+def _docs(results: ResultsFolder, folder: Path) -> None:
     from slova_bench.report.docs import write_docs
-    from slova_bench.results_folder import ResultsFolder
 
-    write_docs(ResultsFolder.read(results), folder)
+    write_docs(results, folder)
 
 
-def _figures(results: Path, folder: Path) -> None:
+def _figures(results: ResultsFolder, folder: Path) -> None:
     from slova_bench.exhibits import draw
-    from slova_bench.results_folder import ResultsFolder
 
-    for sentence in draw(ResultsFolder.read(results), folder, ("svg", "png"))[1]:
+    for sentence in draw(results, folder, ("svg", "png"))[1]:
         click.echo(sentence, err=True)
 
 
-def _cards(results: Path, folder: Path) -> None:
+def _cards(results: ResultsFolder, folder: Path) -> None:
     from slova_bench.report.cards import write_cards
-    from slova_bench.results_folder import ResultsFolder
 
-    write_cards(ResultsFolder.read(results), folder)
+    write_cards(results, folder)

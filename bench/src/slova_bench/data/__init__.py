@@ -17,13 +17,12 @@ downloaded, where the source allows it. Files are checked and never unpickled.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slova.heads import NONE
 from slova_bench.data.catalogue import DATASETS, Dataset
 from slova_bench.data.files import DataError, pack
 
@@ -43,10 +42,6 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def as_ood(self) -> Split:
-        """The same images as OOD data: every label is NONE."""
-        return replace(self, labels=self.labels.new_full(self.labels.shape, NONE))
 
 
 def load(name: str, *, folder: str | Path | None = None, limit: int | None = None) -> Split:

@@ -32,7 +32,7 @@ def _figure(
     *,
     across: bool = False,
 ) -> Exhibit:
-    """`plot` is a function of a file here, "shift.plot"; it draws `data(results, on)`."""  # fmt: skip
+    """`plot` is a function of a file here, "shift.plot"; it draws `data(results, on)`."""
 
     def make(results: ResultsFolder, on: str) -> dict[str, Any]:
         found = [data(results, on)] if data else []

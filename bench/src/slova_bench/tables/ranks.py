@@ -78,8 +78,8 @@ def shift_comparison(rows: Frame, paper: Frame, metrics: Sequence[str] = METRICS
 
 def ood_comparison(rows: Frame, paper: Frame, control: str = CONTROL) -> Comparison:
     """Compare the MMC on OOD data sets, for the training sets of the paper. Without these, compare on all OOD sets."""
-    own = rows["test"].str.split("-").str[0] == rows["train"].str.split("-").str[0]
-    outside = where(rows[~own], metric="mmc")
+    every = where(rows, metric="mmc")
+    outside = every[every["test"].str.split("-").str[0] != every["train"].str.split("-").str[0]]
     real = outside[outside["test"].str.endswith("-test")]
     chosen = where(real, train=where(paper, experiment="ood")["train"].unique())
     outside = chosen if len(chosen) else outside

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,23 +30,17 @@ def plain(words: str) -> str:
 
 def csv_text(table: Table) -> str:
     """Numbers with all digits; standard errors and marks have columns of their own."""
+    columns = list[list[str]]()
+    for place, column in enumerate(table.columns):
+        head, entries = column.title, [row[place] for row in table.rows]
+        columns.append([head, *map(_full, entries)])
+        if any(entry.error is not None for entry in entries):
+            columns.append([f"{head}, standard error", *(_digits(entry.error) for entry in entries)])
+        if any(entry.mark for entry in entries):
+            columns.append([f"{head}, mark", *(entry.mark for entry in entries)])
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    columns = [part for place in range(len(table.columns)) for part in _parts(table, place)]
-    writer.writerow([head for head, _ in columns])
-    writer.writerows([show(row) for _, show in columns] for row in table.rows)
+    csv.writer(out, lineterminator="\n").writerows(zip(*columns, strict=True))
     return out.getvalue()
-
-
-def _parts(table: Table, place: int) -> list[tuple[str, Callable[[tuple[Entry, ...]], str]]]:
-    """The CSV columns of one column of the table."""
-    head, entries = table.columns[place].title, [row[place] for row in table.rows]
-    parts: list[tuple[str, Callable[[tuple[Entry, ...]], str]]] = [(head, lambda row: _full(row[place]))]
-    if any(entry.error is not None for entry in entries):
-        parts.append((f"{head}, standard error", lambda row: _digits(row[place].error)))
-    if any(entry.mark for entry in entries):
-        parts.append((f"{head}, mark", lambda row: row[place].mark))
-    return parts
 
 
 def _full(entry: Entry) -> str:
