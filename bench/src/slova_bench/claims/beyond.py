@@ -7,7 +7,7 @@ from functools import partial
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import means
+from slova_bench.claims.numbers import means, seeds_of
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import QUARTILES, Column, Frame, mean_over, quartiles, shift_groups, where
 from slova_bench.labels import look
@@ -38,7 +38,7 @@ def cells(rows: Frame, paper: Frame, on: str, method: str, rival: str) -> Check 
         ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
         words.append(f"{labels.metric(metric).name} {ours} and {theirs}")
     tied = f", {ties} of the nine not distinguished" if ties else ""
-    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles{tied} ({_seeds(seeds)})"
+    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles{tied} ({seeds_of(seeds)})"
     return Check("", f"{count}: {'; '.join(words)}")
 
 
@@ -47,7 +47,7 @@ def ood(rows: Frame, paper: Frame, on: str) -> Check | None:
     tests = [name for name in rows["test"].unique() if name != f"{on}-test"]
     words = [word for test in tests if (word := _with_and_without(where(rows, test=test), test))]
     seeds = set.intersection(*({*where(rows, method=name)["seed"]} for name in (NONE_TRAINED, PLAIN)))
-    return Check("", f"MMC and AUROC with and without ({_seeds(seeds)}): {'; '.join(words)}") if words else None
+    return Check("", f"MMC and AUROC with and without ({seeds_of(seeds)}): {'; '.join(words)}") if words else None
 
 
 def _with_and_without(rows: Frame, test: str) -> str:
@@ -69,10 +69,6 @@ def _common(columns: Iterable[Column]) -> set[int]:
 
 def _at(column: Column, seeds: set[int]) -> Column:
     return {name: {seed: values[seed] for seed in seeds} for name, values in column.items()}
-
-
-def _seeds(seeds: set[int]) -> str:
-    return f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
 
 
 def _claims() -> Iterator[Exhibit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from itertools import combinations
 
 import numpy as np
@@ -14,15 +14,7 @@ from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.seeds import mean
 
 __all__ = [
-    "OURS",
-    "agreeing",
-    "before",
-    "best",
-    "listed",
-    "means",
-    "place",
-    "present",
-    "standing",
+    *("OURS", "agreeing", "before", "best", "listed", "means", "place", "present", "seeds_of", "standing"),
     "with_value",
 ]
 
@@ -60,6 +52,11 @@ def standing(values: Mapping[Name, float], metric: str, name: Name = OURS) -> st
 
 def with_value(name: Name, value: float, metric: str) -> str:
     return f"{label(name)} {shown(metric, value).text}"
+
+
+def seeds_of(found: Sized) -> str:
+    """`1 seed`, `3 seeds`."""
+    return f"{len(found)} seed{'s' if len(found) > 1 else ''}"
 
 
 def listed(values: Mapping[Name, float], metric: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from slova_bench.claims.claim import Check
-from slova_bench.claims.numbers import place
+from slova_bench.claims.numbers import place, seeds_of
 from slova_bench.compare import Comparison
 from slova_bench.frame import Name
 from slova_bench.labels import look
@@ -26,7 +26,7 @@ def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
     holds = tuple(word == known[name] for name in known for word in said[name])
     ahead = f"; better than it: {_counted(said, BETTER)}" if any(BETTER in own for own in said.values()) else ""
     distance = f"critical distance {seeds[0].distance:.2f}"
-    here = f"{_counted(said, ALIKE)}{ahead} (mean ranks {_listed(ranks)}; {distance}; {_seeds(seeds)})"
+    here = f"{_counted(said, ALIKE)}{ahead} (mean ranks {_listed(ranks)}; {distance}; {seeds_of(seeds)})"
     theirs = together(name for (name, _), value in claimed.items() if value)
     return Check(f"{theirs}, of {len(claimed)} rivals", here, holds)
 
@@ -37,7 +37,7 @@ def best_of(comparison: Comparison, count: int) -> tuple[tuple[bool, ...], str]:
     found = [{(name, ""): rank for name, rank in one.mean_ranks.items()} for one in comparison.whole]
     before = [sum(rank < ranks[control] for rank in ranks.values()) for ranks in found]
     places = ", ".join(place(ranks, control, "ece").partition(" of ")[0] for ranks in found)
-    words = f"{places} of {len(found[0])} at {_seeds(found)} (mean ranks {_listed(mean_ranks(comparison))})"
+    words = f"{places} of {len(found[0])} at {seeds_of(found)} (mean ranks {_listed(mean_ranks(comparison))})"
     return tuple(number < count for number in before), words
 
 
@@ -65,7 +65,3 @@ def _counted(said: Mapping[str, list[str]], word: str) -> str:
 
 def _listed(ranks: Mapping[str, float]) -> str:
     return ", ".join(f"{look(name).name} {rank:.2f}" for name, rank in ranks.items())
-
-
-def _seeds(found: Sequence[object]) -> str:
-    return f"{len(found)} seed{'s' if len(found) > 1 else ''}"
