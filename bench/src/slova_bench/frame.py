@@ -19,8 +19,8 @@ from slova_bench.results import Row, variant
 
 __all__ = [
     *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "boxes", "frame", "grouped"),
-    *("histogram_frame", "mean_over", "names", "of", "over_seeds", "per_seed", "quartiles", "shift_groups", "sizes"),
-    *("total", "where"),
+    *("histogram_frame", "mean_over", "names", "of", "over_seeds", "per_seed", "quartiles", "seed_counts"),
+    *("shift_groups", "sizes", "total", "where"),
 ]
 
 Frame: TypeAlias = pd.DataFrame
@@ -103,6 +103,11 @@ def shift_groups(rows: Frame) -> list[tuple[str, ...]]:
     found = {*rows["shift"].unique()} - {""}
     paper = labels.paper_shifts(found)
     return [paper, tuple(sorted(found))] if set(paper) < found else [paper]
+
+
+def seed_counts(rows: Frame, *by: str) -> Any:
+    """The number of seeds in each group, as a Series."""
+    return rows.groupby(list(by))["seed"].nunique()
 
 
 def sizes(rows: Frame) -> tuple[int, dict[tuple[Name, int], int]]:

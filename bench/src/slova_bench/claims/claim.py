@@ -8,9 +8,10 @@ from enum import StrEnum
 
 from slova_bench import labels
 from slova_bench.exhibit import Exhibit, Kind
-from slova_bench.frame import Frame, where
+from slova_bench.frame import Frame, seed_counts, where
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import published
+from slova_bench.tables.seeds import span
 
 __all__ = ["Check", "JudgedClaim", "Verdict", "claim"]
 
@@ -106,5 +107,4 @@ def _seeds(rows: Frame, paper: Frame, experiment: str) -> str:
     """The least and the greatest number of seeds of the methods of the paper, over all training sets."""
     theirs = published.counterparts(paper, experiment, rows["method"].unique())
     found = where(rows, method=theirs) if theirs else rows
-    counts = sorted(found.groupby(["train", "method"])["seed"].nunique())
-    return "" if not counts else str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return span(seed_counts(found, "train", "method").tolist())

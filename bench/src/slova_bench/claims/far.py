@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import listed, means, present
-from slova_bench.frame import Frame, Name, per_seed, where
+from slova_bench.frame import Frame, Name, grouped, per_seed, where
 
 __all__ = ["CLAIMS"]
 
@@ -42,7 +42,7 @@ def _curve(rows: Frame, method: str, on: str) -> list[float]:
     """The mean confidence by distance, nearest first."""
     own = where(rows, metric="mmc", method=method)
     present(own["method"].unique(), [method], "directions", on)
-    return [float(value) for value in own.groupby("level")["value"].mean()]
+    return [float(value) for value in grouped(own, "level", value="mean")["value"]]
 
 
 def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:

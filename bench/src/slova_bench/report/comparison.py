@@ -51,7 +51,7 @@ def comparison(results: ResultsFolder) -> Page:
         "panels": [
             content(exhibit, found, index)
             | _about(found, index, states)
-            | {"heading": f"{exhibit.title}: {labels.set_name(found.on)}{exhibit.mark(results, found.on)}"}
+            | {"heading": f"{exhibit.title}: {labels.set_name(found.on)}{results.mark(exhibit.experiment, found.on)}"}
             for exhibit, found in sources
         ],
         "tables": list(_tables(results)),

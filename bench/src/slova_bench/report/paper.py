@@ -8,9 +8,11 @@ from pathlib import Path
 
 from slova_bench import labels
 from slova_bench.exhibits import PAPER_ITEMS, experiment_for
+from slova_bench.frame import seed_counts
 from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, UNJUDGED, Part
 from slova_bench.report.sections import Section
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.seeds import span
 from slova_bench.tables.writing import plain
 
 __all__ = ["COMMAND", "paper_section", "seeds"]
@@ -69,14 +71,14 @@ def _seeds(results: ResultsFolder, counted: str) -> str:
         return _measured(results.folder.resolve().parents[1] / "benchmarks" / "results" / counted)
     experiment, _, method = counted.partition("/")
     found = [(on, _counts(results, experiment, on, method)) for on in results.sets(experiment)]
-    words = [f"{labels.set_name(on)} {_span(counts)}" for on, counts in found if counts]
+    words = [f"{labels.set_name(on)} {span(counts)}" for on, counts in found if counts]
     name = f"{labels.look(method).name}, {experiment}: " if method else ""
     return f"{name}{', '.join(words)}" if words else ""
 
 
 def _counts(results: ResultsFolder, experiment: str, on: str, method: str) -> list[int]:
     """The number of seeds of each method, or of one."""
-    counts = results.rows(experiment, on).groupby("method", sort=False)["seed"].nunique()
+    counts = seed_counts(results.rows(experiment, on), "method")
     return [int(count) for name, count in counts.items() if method in ("", name)]
 
 
@@ -85,7 +87,3 @@ def _measured(path: Path) -> str:
         return ""
     with open(path, newline="", encoding="utf-8") as file:
         return str(len({row["seed"] for row in csv.DictReader(file)}))
-
-
-def _span(counts: Sequence[int]) -> str:
-    return str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"

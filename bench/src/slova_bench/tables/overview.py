@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slova_bench import labels
-from slova_bench.frame import NAME, Frame, Name, per_seed, quartiles, shift_groups, where
+from slova_bench.frame import NAME, Frame, Name, per_seed, quartiles, seed_counts, shift_groups, where
 from slova_bench.labels import SCORES
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.assembly import Part, methods_table, of_metric
@@ -32,7 +32,7 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 def _seeds(rows: Frame, ood: Frame) -> Part:
     """The number of seeds, and the number on OOD sets where it differs."""
-    counts = [part.groupby(NAME)["seed"].nunique().to_dict() for part in (rows, ood)]
+    counts = [seed_counts(part, *NAME).to_dict() for part in (rows, ood)]
     words: dict[Name, list[str]] = {
         name: [str(count[name]) for count in counts if name in count] for name in {**counts[0], **counts[1]}
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.frame import Frame
+from slova_bench.frame import Frame, seed_counts
 from slova_bench.results_folder import ResultsFolder, parts
 from slova_bench.staleness import Staleness, State
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
@@ -56,7 +56,7 @@ def _runs(results: ResultsFolder, name: str) -> list[Mapping[str, Any]]:
 
 def _methods(rows: Frame) -> str:
     """Methods with their numbers of seeds, variants combined."""
-    seeds = rows.groupby("method")["seed"].nunique()
+    seeds = seed_counts(rows, "method")
     return ", ".join(f"{method} ({seeds[method]})" for method in labels.ordered(seeds.index))
 
 

@@ -7,7 +7,7 @@ the data order and often the network, so an unpaired test would find ties that a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from slova_bench.frame import Column, Name
 from slova_bench.tables.table import BEST, TIED
 
-__all__ = ["ALPHA", "FEWEST", "Estimate", "estimate", "is_tied", "marks", "mean", "paired_p"]
+__all__ = ["ALPHA", "FEWEST", "Estimate", "estimate", "is_tied", "marks", "mean", "paired_p", "span"]
 
 ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
@@ -40,6 +40,11 @@ def estimate(values: Mapping[int, float]) -> Estimate:
     several = len(numbers) > 1 and bool(np.isfinite(numbers).all())
     error = float(sem(numbers)) if several else None
     return Estimate(mean(values), error)
+
+
+def span(counts: Collection[int]) -> str:
+    """`3`, or `3 to 5`; empty without any."""
+    return " to ".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
 
 
 def marks(column: Column, *, larger: bool) -> dict[Name, str]:
