@@ -34,6 +34,9 @@ QUESTIONS = {
     "out-of-scope questions": "tutorials/text",
     "difference to MAPIE": "other-libraries",
     "when should I not use it": "when-not",
+    "abstain": "glossary",
+    "conformal": "selective",
+    "docker": "serving",
 }
 KINDS = ["index", "get-started", "tutorials/images", "tutorials/gallery", "selective", "method", "results", "glossary",
          "other-libraries", "reference/index", "reference/slova.scorer", "reference/cli", "examples"]  # fmt: skip
