@@ -33,6 +33,13 @@ def listed() -> list[str]:
     return [line.split()[0] for line in said.stdout.partition("Commands:\n")[2].splitlines()]
 
 
+@pytest.mark.parametrize("words", [[], ["bake"]])
+def test_a_group_alone_prints_its_help(install, words):
+    install("bake", "import click\n@click.group()\ndef command():\n    '''Bake it.'''\n")
+    alone, asked = (CliRunner().invoke(main, [*words, *more]) for more in ([], ["--help"]))
+    assert (alone.exit_code, alone.stderr, alone.stdout) == (0, "", asked.stdout)
+
+
 def test_a_plug_in_adds_a_command(install):
     install("bake", "import click\n@click.command()\ndef command():\n    '''Bake it.'''\n    click.echo('baked')\n")
     assert listed()[: len(BUILT_IN)] == BUILT_IN

@@ -68,6 +68,8 @@ def test_the_table_shows_bounds(files, slova_cli):
     said = slova_cli("metrics", files / "test.npz", "--ood", files / "ood.npy")
     assert any("AUROC" in line and "±" in line for line in said.splitlines())
     assert any(line.startswith("accuracy ") and "±" not in line for line in said.splitlines())
+    both = CliRunner().invoke(main, ["metrics", str(files / "test.npz")])
+    assert both.stderr.splitlines()[-1].endswith("not a standard error")
 
 
 def test_an_infinite_number_is_null_in_json(files, slova_cli):

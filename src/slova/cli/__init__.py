@@ -31,7 +31,7 @@ class _Slova(Program, PluginGroup):
 )
 @click.version_option(__version__, prog_name="slova")
 def main() -> None:
-    """Classifiers that say "I don't know" and mean it: calibrate logits, score them, measure them.
+    """Calibrate the logits of a classifier, score them and measure them; answers may be NONE.
 
     Files are npz (arrays logits, labels), npy, csv (columns logit_0, ..., label) or parquet; the label -1 means none
     of the classes.

@@ -74,9 +74,10 @@ def _report(values: Values, head: str, as_json: bool) -> None:
         bounds = {name: value.bound for name, value in values.items() if isinstance(value, Estimate)}
         print_json({"head": head, **plain, "bounds": bounds})
         return
-    click.echo(
-        aligned([[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"])
-    )
+    shown = [[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"]
+    click.echo(aligned(shown))
+    if any(" ± " in number for _, number in shown):
+        click.echo("± is the largest error of a number that is computed from bins, not a standard error", err=True)
 
 
 def _number(value: float | Estimate) -> str:

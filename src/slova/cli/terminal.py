@@ -34,6 +34,9 @@ class Program(click.Group):
         except click.Abort:
             sys.exit(INTERRUPTED)
         except click.ClickException as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # a group alone, from click 8.2 on
+                click.echo(error.format_message())
+                sys.exit(0)
             _fail(error.format_message())
         except OSError as error:
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
