@@ -33,7 +33,7 @@ from slova.thresholds import threshold_for
 NAN, INF = float("nan"), float("inf")
 LOG_PROBS = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 300))
 LABELS = np.random.default_rng(1).integers(NONE, 3, 300)
-SCORER = Scorer.fit(np.random.default_rng(2).normal(size=(300, 3)), LABELS)
+SCORER = Scorer.fit(np.random.default_rng(2).normal(size=(300, 3)) + np.eye(4)[LABELS, :3], LABELS)
 VALIDATION = Selection.histogram(np.linspace(0, 1, 100), np.arange(100) > 20)
 
 

@@ -38,8 +38,13 @@ def checks(seen: Counter[tuple[str, str]]) -> list[str]:
 @pytest.fixture(scope="module")
 def classifier():
     generator = torch.Generator().manual_seed(0)
-    inputs, labels = torch.randn(600, 4, generator=generator), torch.randint(0, 3, (600,), generator=generator)
-    fitted = slova.Classifier.fit(nn.Linear(4, 3), (inputs, labels), names=["a", "b", "c"])
+    labels = torch.arange(600) % 3
+    inputs = 2 * torch.eye(3, 4)[labels] + 0.8 * torch.randn(600, 4, generator=generator)
+    network = nn.Linear(4, 3)
+    with torch.no_grad():
+        network.weight.copy_(3 * torch.eye(3, 4))
+        network.bias.fill_(-3.0)
+    fitted = slova.Classifier.fit(network, (inputs, labels), names=["a", "b", "c"], head="softmax")
     fitted.reject = 0.4
     return fitted
 

@@ -70,12 +70,12 @@ def test_several_inputs_of_a_network_that_takes_any_are_counted(tmp_path):
 
 
 def test_after_a_fit_no_inputs_are_needed(tmp_path):
-    rows = images(300).sigmoid()
-    classifier = Classifier.fit(convolution(), (rows, torch.arange(300) % 4), names=list("abcd"), rescale=True)
+    rows = images(90).sigmoid()
+    classifier = Classifier.fit(convolution(), (rows, torch.arange(90) % 4), names=list("abcd"), rescale=True)
     assert [part.shape for part in classifier.example[0]] == [(0, 3, 8, 8)]
     classifier.export(tmp_path / "model.onnx", reject=0.2)
     found = metadata(tmp_path / "model.onnx")
-    assert (found.names, found.reject, sum(found.validation.counts)) == (("a", "b", "c", "d"), 0.2, 300)
+    assert (found.names, found.reject, sum(found.validation.counts)) == (("a", "b", "c", "d"), 0.2, 90)
     answers = classifier.predict(rows, reject=0.2)
     table = np.array([*"abcd", NONE], dtype=object)
     assert (table[run(tmp_path / "model.onnx", input=rows.numpy())["label"]] == answers.label).all()
@@ -113,7 +113,7 @@ def test_inputs_by_name_keep_their_names(tmp_path):
 
 def test_a_loaded_classifier_exports_the_same_graph(tmp_path):
     torch.manual_seed(0)
-    words, mask, labels = torch.randint(0, 9, (300, 5)), torch.rand(300, 5).round(), torch.arange(300) % 3
+    words, mask, labels = torch.randint(0, 9, (90, 5)), torch.rand(90, 5).round(), torch.arange(90) % 3
     fitted = Classifier.fit(Two(), (words, mask, labels), rescale=True)
     fitted.save(tmp_path / "model.slova")
     fitted.export(tmp_path / "fitted.onnx")

@@ -47,7 +47,7 @@ def written(tmp_path, content):
 
 
 FIT = [
-    ("no labels", lambda: fit(labels=None), ValueError, "labels must be given: fit(network, inputs, labels)"),
+    ("no labels", lambda: fit(labels=None), ValueError, "labels must be given, after the inputs or as the"),
     ("a list of two", lambda: fit([POINTS, LABELS], None), ValueError, "a batch must be inputs and labels"),
     ("labels cut off", lambda: fit(labels=LABELS[:-1]), ValueError, "got (300, 3), and labels (299,)"),
     ("labels from 1", lambda: fit(labels=LABELS + 1), ValueError, "labels must lie in [-1, 3), got values from 1 to 3"),
@@ -105,6 +105,8 @@ FIT = [
         TypeError,
         "numbers in rows of the same length",
     ),
+    ("names of files", lambda: fit(["a.png"] * 300), TypeError, "got a list of str: convert them as for training"),
+    ("a tuple", lambda: fit(network=nn.LSTM(3, 3)), TypeError, "got tuple: wrap it in a module whose forward returns"),
     ("text", lambda: fit("images.npy"), TypeError, "expected tensors, a Dataset or batches, got str"),
     ("batch size", lambda: fit(batch_size=0), ValueError, "batch_size must be at least 1, got 0"),
     (
@@ -129,6 +131,7 @@ USE = [
     ("one row", lambda c: c.predict(POINTS[0]), ValueError, "such as images[:1] or image[None]"),
     ("no rows", lambda c: c.predict([]), ValueError, "there are no inputs to predict"),
     ("percent", lambda c: c.predict(POINTS, reject=50), ValueError, "reject must lie in [0, 1], got 50"),
+    ("text", lambda c: c.predict(POINTS, reject="0.5"), TypeError, "reject must be a number, got '0.5'"),
     ("risk", lambda c: c.threshold(risk=5), ValueError, "risk and coverage must lie in [0, 1], got 5"),
     ("no target", lambda c: c.threshold(), ValueError, "either risk or coverage must be given"),
     ("risk 0", lambda c: c.threshold(risk=0.0), ValueError, "no threshold guarantees a risk of 0: the least possible"),
@@ -172,6 +175,28 @@ def test_classes_in_another_order_than_the_labels_are_warned_of():
         fit(labels=(LABELS + 1) % 3)
 
 
+def test_labels_of_other_rows_are_warned_of():
+    """No class is more frequent than another, so chance alone finds as many labels as the most frequent class does."""
+    with pytest.warns(CalibrationWarning, match="inputs are preprocessed as in training"):
+        fit(labels=LABELS[torch.randperm(300, generator=torch.Generator().manual_seed(1))])
+
+
+def test_a_network_that_always_predicts_a_frequent_class_is_not_warned_of():
+    rare = torch.where(LABELS == 2, LABELS, 0)
+    network = nn.Linear(3, 3)
+    with torch.no_grad():
+        network.weight.copy_(torch.diag(torch.tensor([0.0, 0.0, 1.0])))
+        network.bias.copy_(torch.tensor([4.0, -4.0, 0.0]))
+    assert fit(labels=rare, network=network, head="softmax").scorer.report.accuracy == pytest.approx(2 / 3)
+
+
+def test_labels_of_images_from_1_get_their_message():
+    """Although synthetic images of no class, labelled -1, help the fit."""
+    network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
+    with pytest.raises(ValueError, match=re.escape("got values from 1 to 3")):
+        fit(torch.rand(300, 1, 8, 8, generator=GENERATOR), LABELS + 1, network)
+
+
 def test_what_looks_like_a_mistake_and_is_none(classifier):
     """Rows and labels as users have them give the same answers."""
     wanted = classifier.predict(POINTS)
@@ -181,7 +206,7 @@ def test_what_looks_like_a_mistake_and_is_none(classifier):
         assert isinstance(answer, Prediction)
         assert answer.label.tolist() == wanted.label.tolist()
     texts = ["abc"[label] for label in LABELS.tolist()]
-    columns = LABELS.tolist(), LABELS.numpy(), pd.Series(LABELS.numpy()), texts, np.array(texts), pd.Series(texts)
+    columns = LABELS.tolist(), LABELS.numpy(), pd.DataFrame(LABELS.numpy()), texts, np.array(texts), pd.Series(texts)
     for labels in columns:
         assert repr(fit(labels=labels, names=["a", "b", "c"])) == repr(classifier)
     assert fit(labels=texts).names == ("a", "b", "c")

@@ -128,8 +128,8 @@ def test_a_network_of_transformers_is_fitted_predicted_and_exported(tmp_path):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     network = transformers.BertForSequenceClassification(transformers.BertConfig(vocab_size=50, num_labels=3, **sizes))
     init_bias(network.classifier)
-    words = {"input_ids": torch.randint(0, 50, (200, 7)), "attention_mask": (torch.rand(200, 7) < 0.9).long()}
-    classifier = Classifier.fit(network, {**words, "labels": torch.arange(200) % 3})
+    words = {"input_ids": torch.randint(0, 50, (90, 7)), "attention_mask": (torch.rand(90, 7) < 0.9).long()}
+    classifier = Classifier.fit(network, {**words, "labels": torch.arange(90) % 3})
     classifier.export(tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     found = session.run(None, {name: value.numpy() for name, value in words.items()})

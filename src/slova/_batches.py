@@ -7,6 +7,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -89,7 +90,10 @@ def logits_of(output: Any) -> Tensor:
         return output
     found = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", None)
     if not isinstance(found, Tensor):
-        raise TypeError(f"the network must return a tensor, or something with logits, got {type(output).__name__}")
+        raise TypeError(
+            f"the network must return logits, as a tensor or under the name logits, got {type(output).__name__}: "
+            "wrap it in a module whose forward returns them"
+        )
     return found
 
 
@@ -223,6 +227,10 @@ def check_source(source: Any) -> None:
     wrong = [type(part).__name__ for part in parts if not isinstance(part, Tensor)]
     if wrong and (len(wrong) < len(parts) or isinstance(source, Mapping)):
         raise TypeError(f"expected only tensors, got {', '.join(wrong)} among them")
+    first = source[0] if isinstance(source, list) and source else None
+    if isinstance(first, str | PurePath) or type(first).__module__.startswith("PIL."):
+        kind = type(first).__name__
+        raise TypeError(f"inputs must be tensors or arrays, got a list of {kind}: convert them as for training")
     if isinstance(source, str) or not (hasattr(source, "__iter__") or hasattr(source, "__getitem__")):
         raise TypeError(f"expected tensors, a Dataset or batches, got {type(source).__name__}")
 

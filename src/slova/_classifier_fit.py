@@ -12,7 +12,7 @@ from torch import nn
 
 from slova._batches import device_of
 from slova._collect import Collected, check_names, check_network, collect
-from slova._validation import NONE
+from slova._validation import NONE, check_labels
 from slova.scorer import Scorer
 from slova.vision.passes import Passes
 from slova.vision.shift_aware import ShiftOptions, fit_rows
@@ -59,7 +59,9 @@ def fit_classifier(
 def _fitted(
     reader: VersionReader, found: Collected, more: Collected | None, options: dict[str, Any]
 ) -> tuple[Scorer, Passes | None]:
-    views, labels = reader.options.views, np.asarray(found.labels)
+    columns = found.logits.numpy()
+    columns = np.hstack([columns, columns]) if columns.shape[1] == 1 else columns  # one logit is of two classes
+    views, labels = reader.options.views, check_labels(np.asarray(found.labels), columns, "logits")
     if more is not None and options["none_share"] is None and options["calibration"] == "posterior":
         options = options | {"none_share": SYNTHETIC}
     clean, degraded = reader.of("clean"), reader.of("degraded")

@@ -114,10 +114,10 @@ def _without_labels(source: Any) -> tuple[Any, Any]:
     arrays = (Tensor, np.ndarray, list)
     if isinstance(source, tuple) and all(isinstance(part, arrays) or hasattr(part, "to_numpy") for part in source):
         if len(source) < 2:
-            raise ValueError("labels must be given: fit(network, inputs, labels)")
+            raise ValueError("labels must be given, after the inputs or as the last part of a tuple")
         return source[0] if len(source) == 2 else source[:-1], source[-1]
     if isinstance(source, arrays[:2]) or hasattr(source, "to_numpy"):
-        raise ValueError("labels must be given: fit(network, inputs, labels)")
+        raise ValueError("labels must be given, after the inputs or as the last part of a tuple")
     return source, None
 
 

@@ -9,12 +9,14 @@ import numpy as np
 from slova._warnings import CalibrationWarning
 from slova.calibration import SmallValidationWarning
 from slova.calibration._posterior_choice import FEWEST_ROWS
+from slova.evaluation import FitReport
 from slova.scorer import Scorer
 
 __all__ = ["BAD", "GIVEN", "warn_if_bad"]
 
 GIVEN = "as given"  # the head of a fit that had nothing to recognise
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
+ENOUGH = 100  # rows that show whether logits say anything of the labels
 
 
 def warn_if_bad(scorer: Scorer) -> None:
@@ -25,14 +27,16 @@ def warn_if_bad(scorer: Scorer) -> None:
     if is_default and (rows := report.rows - report.none_rows) < FEWEST_ROWS:
         few = f"{rows} rows of a class are few: below {FEWEST_ROWS} only a temperature is fitted; expect a rough fit"
         warnings.warn(few, SmallValidationWarning, stacklevel=2)
-    share = (report.accuracy * report.rows + 1) / (report.rows + 2)  # none of a few rows does not show that none is
-    error = np.sqrt(share * (1 - share) / report.rows)
-    if report.accuracy + 4 * error < report.largest_class:
+    if _is_no_better_than_frequencies(scorer, report):
         shares = (
             f"{report.accuracy:.1%} of the rows, the most frequent class alone would be in {report.largest_class:.1%}"
         )
-        remedy = "check that labels and rows have the same order, and that label k is column k"
+        remedy = (
+            "check that labels and rows have the same order, that label k is column k, and that inputs are "
+            "preprocessed as in training"
+        )
         warnings.warn(f"the top class is the label in {shares}: {remedy}", CalibrationWarning, stacklevel=2)
+        return
     if scorer.calibrator is not None and report.ece_after > max(BAD, report.perfect_ece + 4 * report.error):
         remedy = "use more rows" if is_default else 'use the default, calibration="posterior"'
         if report.none_rows and is_default:
@@ -44,3 +48,16 @@ def warn_if_bad(scorer: Scorer) -> None:
             CalibrationWarning,
             stacklevel=2,
         )
+
+
+def _is_no_better_than_frequencies(scorer: Scorer, report: FitReport) -> bool:
+    """Whether the top class is the label clearly less often than the most frequent class is; or not clearly more often,
+    while the calibrated NLL is no less than without logits (at most 2 % less, which is chance)."""
+    share = (report.accuracy * report.rows + 1) / (report.rows + 2)  # none of a few rows does not show that none is
+    error = np.sqrt(share * (1 - share) / report.rows)
+    if report.accuracy + 4 * error < report.largest_class:
+        return True
+    largest, others = report.largest_class, max(1 - report.largest_class, 1e-12)
+    without = -largest * np.log(max(largest, 1e-12)) - others * np.log(others / max(scorer.classes - 1, 1))
+    calibrated = scorer.calibrator is not None and report.rows >= ENOUGH
+    return bool(calibrated and report.nll_after > 0.98 * without and report.accuracy < largest + 2 * error)

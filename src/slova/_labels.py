@@ -22,7 +22,9 @@ def label_column(labels: Any) -> np.ndarray:
         mixed = any(label is None or isinstance(label, str) for label in labels)
         labels = np.array(labels, dtype=object) if mixed else np.asarray(labels)
     column = to_numpy(labels)
-    if column.ndim == 2 and column.shape[1] > 1:
+    if column.ndim == 2 and column.shape[1] == 1:  # a table of one column
+        column = column[:, 0]
+    if column.ndim > 1:
         raise ValueError(f"labels must be one class per row (n_rows,), got {column.shape}: use one-hot.argmax(axis=1)")
     return column.astype(np.int64) if column.dtype.kind == "b" else column
 

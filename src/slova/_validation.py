@@ -120,6 +120,8 @@ def check_share(value: Array, name: str) -> Array:
     if str(getattr(value, "device", "cpu")) != "cpu":
         return value
     values = value if isinstance(value, int | float) else to_numpy(value)
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be a number, got {value!r}")
     if not np.all((values >= 0) & (values <= 1)):
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
     return value

@@ -32,10 +32,11 @@ class InMemory:
         return reduce(add, (of(Block(self.logits[some], self.labels[some], 1.0), first) for first, some in blocks))
 
 
-def few(seed: int, rows: int = 60) -> InMemory:
-    """So few rows, with labels of pure chance, that a calibrator fits itself to them."""
+def few(seed: int, rows: int = 60, skill: float = 0.0) -> InMemory:
+    """So few rows that a calibrator fits itself to them; without skill their labels are pure chance."""
     generator = np.random.default_rng(seed)
-    return InMemory(generator.normal(0, 2, (rows, 2)), generator.integers(0, 2, rows))
+    logits, labels = generator.normal(0, 2, (rows, 2)), generator.integers(0, 2, rows)
+    return InMemory(logits + skill * np.eye(2)[labels], labels)
 
 
 @pytest.mark.filterwarnings("ignore::slova.calibration.SmallValidationWarning")
@@ -48,7 +49,7 @@ def test_the_ece_after_a_fit_is_that_of_rows_which_it_did_not_see():
 
 @pytest.mark.parametrize("head", ["slova", "ova", "softmax"])
 def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
-    rows = few(0, 500)
+    rows = few(0, 500, skill=1.0)
     rows.labels[:50] = -1
     one, other = (fit_and_evaluate(InMemory(rows.logits, rows.labels, size), Plan(head=head)) for size in (7, 500))
     np.testing.assert_allclose(one.calibrator.weights, other.calibrator.weights, rtol=1e-6)
@@ -59,7 +60,7 @@ def test_a_fit_does_not_depend_on_how_rows_are_cut_up(head):
 
 
 def test_a_fit_without_folds_is_the_same_fit():
-    rows = few(1, 300)
+    rows = few(1, 300, skill=1.0)
     one, other = fit_scorer(rows, Plan()), fit_and_evaluate(rows, Plan())
     np.testing.assert_allclose(one.calibrator.weights, other.calibrator.weights, rtol=1e-6)
     np.testing.assert_array_equal(one.validation.count, other.validation.count)
@@ -82,7 +83,7 @@ def test_the_head_is_recognised_on_the_first_rows():
 
 
 def test_a_streamed_fit_has_no_prediction_sets_without_rows():
-    rows = few(0, 500)
+    rows = few(0, 500, skill=1.0)
     scorer = fit_and_evaluate(rows, Plan(head="softmax"))
     with pytest.raises(ValueError, match="only if this had all rows in memory"):
         scorer.predict_set(rows.logits)

@@ -14,7 +14,7 @@ POINTS, LABELS = torch.randn(40, 2, generator=torch.Generator().manual_seed(13))
     ("call", "error", "message"),
     [
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS[:39])), ValueError, r"got \(40, 2\), and labels \(39,\)"),
-        (lambda c: Classifier.fit(c.network, POINTS), ValueError, r"fit\(network, inputs, labels\)"),
+        (lambda c: Classifier.fit(c.network, POINTS), ValueError, "labels must be given"),
         (lambda c: Classifier.fit(c.network, {"points": POINTS}), ValueError, "under 'labels' or 'label'"),
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS + 1)), ValueError, r"must lie in \[-1, 4\)"),
         (lambda c: Classifier.fit(c.network, (POINTS * np.nan, LABELS)), ValueError, "NaN in 40 of 40 rows"),
@@ -22,7 +22,7 @@ POINTS, LABELS = torch.randn(40, 2, generator=torch.Generator().manual_seed(13))
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS), batch_size=0), ValueError, "at least 1"),
         (lambda c: Classifier.fit(c.network, (POINTS, LABELS.float())), TypeError, "must be integers"),
         (lambda c: Classifier.fit(nn.Flatten(0), (POINTS, LABELS)), ValueError, "must be"),
-        (lambda c: Classifier.fit(nn.Identity(), [("x", LABELS)]), TypeError, "must return a tensor"),
+        (lambda c: Classifier.fit(nn.Identity(), [("x", LABELS)]), TypeError, "must return logits"),
         (lambda c: Classifier.fit(c.network, {"points": "x", "labels": LABELS}), TypeError, "got str among them"),
         (lambda c: c.predict([]), ValueError, "no inputs"),
         (lambda c: c.predict(7), TypeError, "expected tensors, a Dataset or batches, got int"),

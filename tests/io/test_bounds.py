@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     column = pa.ListArray.from_arrays(pa.array([0, WIDE, 2 * WIDE], "int32"), pa.array(logits.ravel()))
     pq.write_table(pa.table({"logits": column, "label": labels}), folder / "list.parquet")
     generator = np.random.default_rng(0)
-    Scorer.fit(generator.normal(size=(300, 3)), generator.integers(0, 3, 300)).save(folder / "model.slova")
+    Scorer.fit(generator.normal(size=(90, 3)), generator.integers(0, 3, 90)).save(folder / "model.slova")
     return folder
 
 

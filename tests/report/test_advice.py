@@ -194,15 +194,15 @@ def test_a_thumbnail_is_a_png_of_the_image():
 
 def test_one_call_of_a_classifier_shows_images_names_and_unknown_inputs(tmp_path):
     generator = torch.Generator().manual_seed(0)
-    images = torch.rand(300, 1, 8, 8, generator=generator)
-    labels = torch.arange(300) % 3
-    images[torch.arange(300), 0, labels, labels] = 3 * torch.rand(300, generator=generator).clamp(max=1 / 3)
+    images = torch.rand(90, 1, 8, 8, generator=generator)
+    labels = torch.arange(90) % 3
+    images[torch.arange(90), 0, labels, labels] = 3 * torch.rand(90, generator=generator).clamp(max=1 / 3)
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
     classifier = slova.Classifier.fit(network, images, labels, names=["ash", "elm", "oak"], head="slova")
     path = classifier.report(
-        images[:150], labels[:150], tmp_path / "page.html",
-        ood=torch.rand(40, 1, 8, 8), before=images[150:], groups={"half": [0] * 75 + [1] * 75},
+        images[:50], labels[:50], tmp_path / "page.html",
+        ood=torch.rand(40, 1, 8, 8), before=images[50:], groups={"half": [0] * 25 + [1] * 25},
     )  # fmt: skip
     panel = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(), re.S)[1])["panels"][0]
     found = tables(panel)

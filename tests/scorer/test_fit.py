@@ -171,7 +171,8 @@ def test_a_calibrator_that_could_not_be_loaded_is_not_saved(tmp_path):
 @pytest.mark.parametrize(("rows", "choices"), [(500, 6), (2500, 1)])
 def test_with_many_rows_the_part_of_the_default_calibrator_is_chosen_once(rows, choices, monkeypatch):
     generator, seen = np.random.default_rng(0), []
-    logits, labels = generator.normal(size=(rows, 3)), generator.integers(0, 3, rows)
+    labels = generator.integers(0, 3, rows)
+    logits = generator.normal(size=(rows, 3)) + np.eye(3)[labels]
     choose = posterior.choose
     monkeypatch.setattr(posterior, "choose", lambda *given: seen.append(given) or choose(*given))
     Scorer.fit(logits, labels, head="slova")

@@ -142,6 +142,15 @@ def test_normalised_images_are_the_same_with_normalize_and_one_warning_without(d
     assert repr(off).endswith("not distance-aware (images outside [0, 1]))")
 
 
+def test_images_that_are_not_floats_are_warned_of(digits):
+    """A network that divides by 255 itself takes them, but nothing is known of their range."""
+    images, labels = digits.validation
+    network = nn.Sequential(Scale(0, 255), copy.deepcopy(digits.network))
+    with pytest.warns(CalibrationWarning, match=r"images must be floats in \[0, 1\], got torch.uint8; divide them by"):
+        found = Classifier.fit(network, (255 * images).byte(), labels)
+    assert repr(found).endswith("not distance-aware (images are not floats))")
+
+
 class Scale(nn.Module):
     def __init__(self, mean, std):
         super().__init__()

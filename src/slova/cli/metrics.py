@@ -74,14 +74,14 @@ def _report(values: Values, head: str, as_json: bool) -> None:
         bounds = {name: value.bound for name, value in values.items() if isinstance(value, Estimate)}
         print_json({"head": head, **plain, "bounds": bounds})
         return
-    shown = [[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"]
-    click.echo(aligned(shown))
-    if any(" ± " in number for _, number in shown):
-        click.echo("± is the largest error of a number that is computed from bins, not a standard error", err=True)
+    click.echo(
+        aligned([[NAMES[name], _number(value)] for name, value in values.items() if value or name != "ood_rows"])
+    )
 
 
 def _number(value: float | Estimate) -> str:
-    """A value with its bound, unless that is below the six digits shown."""
+    """A value with the bound of its error by binning, unless that is below the six digits shown. It is no standard
+    error, which ± would say."""
     if isinstance(value, Estimate):
-        return f"{value.value:.6f}" + (f" ± {value.bound:.1g}" if value.bound > 5e-7 else "")
+        return f"{value.value:.6f}" + (f" (within {value.bound:.1g})" if value.bound > 5e-7 else "")
     return f"{value:,}" if isinstance(value, int) else f"{value:.6f}"

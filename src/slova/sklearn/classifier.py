@@ -225,7 +225,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"multiclass must be 'auto', 'native' or 'ovr', got {self.multiclass!r}")
         if self.multiclass != "auto":
             return self.multiclass == "native" or (len(self.classes_) == 2 and not has_none)
-        return not has_none and (len(self.classes_) == 2 or get_tags(self._base).classifier_tags.multi_class)
+        tags = get_tags(self._base).classifier_tags  # None of a class without scikit-learn's ClassifierMixin
+        return not has_none and (len(self.classes_) == 2 or tags is None or tags.multi_class)
 
     def _validate(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
         """X unchanged, for the estimator to validate, and y as an array."""

@@ -67,6 +67,10 @@ class VersionReader:
         self.layers = self.options.names
         images = find_images(batch)
         self.images = images is not None and images.is_floating_point() and images.shape[1] in (1, 3)
+        if images is not None and not images.is_floating_point() and not self.layers and not self.options.shift_aware:
+            self.off = "images are not floats"
+            error = f"images must be floats in [0, 1], got {images.dtype}"
+            _warn(f"{error}; divide them by their largest value, or give shift_aware=False")
         if not self.images and not self.layers and self.options.shift_aware:
             raise ValueError(
                 "shift_aware=True needs images, floats (N, C, H, W) of 1 or 3 channels, as the first input, or layers="
@@ -98,8 +102,7 @@ class VersionReader:
             if self.options.normalize is not None:
                 raise ValueError(f"{error} when `normalize` is undone")
             self._turn_off("images outside [0, 1]", error)
-            with warnings_at_caller():
-                warnings.warn(f"the fit is not distance-aware: {error}; {REMEDY}", CalibrationWarning, stacklevel=2)
+            _warn(f"{error}; {REMEDY}")
         if self.layers and self.options.degrade is not None:
             first: Tensor = _first(batch)
             return first
@@ -151,6 +154,11 @@ class VersionReader:
             return images.to(like)
         mean, std = (_per_channel(part, like) for part in self.options.normalize)
         return ((images - mean) / std).to(like)
+
+
+def _warn(reason: str) -> None:
+    with warnings_at_caller():
+        warnings.warn(f"the fit is not distance-aware: {reason}", CalibrationWarning, stacklevel=2)
 
 
 def _per_channel(values: Any, images: Tensor) -> Tensor:
