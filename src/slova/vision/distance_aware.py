@@ -12,7 +12,7 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import SmallValidationWarning
 from slova.vision.degradations import degrade
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
-from slova.vision.passes import check_layers
+from slova.vision.passes import check_layers, distances_from, find_images, register_statistics, replace_input
+from slova.vision.shift_aware import Outputs
 
 __all__ = ["DistanceAware", "FlipAveraged"]
 
@@ -54,7 +55,7 @@ class FlipAveraged(nn.Module):
         self.network = network
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        flipped, flipped_named = _replace_images(inputs, named, lambda images: images.flip(-1))
+        flipped, flipped_named = _with_images((inputs, named), lambda images: images.flip(-1))
         flipped_logits = logits_of(self.network(*flipped, **flipped_named))  # first: hooks keep the last pass
         return (logits_of(self.network(*inputs, **named)) + flipped_logits) / 2
 
@@ -83,9 +84,7 @@ class DistanceAware(nn.Module):
             distances = len(calibration.positive_weights) - 1
             raise ValueError(f"a calibration of {distances} distances does not match {len(statistics)} layers")
         self.network, self.layers = network, tuple(statistics)
-        for number, layer in enumerate(statistics.values()):
-            self.register_buffer(f"mean{number}", torch.as_tensor(layer.mean, dtype=torch.float32))
-            self.register_buffer(f"whiten{number}", torch.as_tensor(layer.whiten, dtype=torch.float32))
+        register_statistics(self, statistics.values())
         for name in CALIBRATION:
             self.register_buffer(name, torch.as_tensor(getattr(calibration, name), dtype=torch.float32))
 
@@ -109,19 +108,15 @@ class DistanceAware(nn.Module):
             undoes the normalisation, degrades, and normalises again.
         `clean_weight`: the weight of a clean image, where a degraded image has weight 1.
         """
-        clean, degraded, labels = _evaluate(
-            network,
-            batches(as_tensors(validation, network), batch_size, device_of(network), labelled=True),
-            _check_layers(network, layers),
-            degrade,
-        )
-        _warn_if_few(clean.channels)
-        statistics = {name: FeatureStatistics.of(channels) for name, channels in clean.channels.items()}
+        stream = batches(as_tensors(validation, network), batch_size, device_of(network), labelled=True)
+        chosen, clean, degraded, labels = _evaluate(network, stream, _check_layers(network, layers), degrade)
+        _warn_if_few(chosen, clean.channels)
+        statistics = [FeatureStatistics.of(channels) for channels in clean.channels]
         logits = np.vstack([clean.logits, degraded.logits])
-        distances = np.vstack([_distances(part.channels, statistics) for part in (clean, degraded)])
+        distances = np.vstack([_distances(part, statistics) for part in (clean, degraded)])
         weight = np.repeat([clean_weight, 1.0], len(labels))
         calibration = DistanceCalibration.fit(logits, np.tile(labels, 2), distances=distances, weight=weight)
-        return cls(network, statistics, calibration).to(device_of(network))
+        return cls(network, dict(zip(chosen, statistics, strict=True)), calibration).to(device_of(network))
 
     @classmethod
     def identity(
@@ -130,16 +125,16 @@ class DistanceAware(nn.Module):
         """A module of the shape that `fit` returns, whose calibration changes nothing: to load a state dict into."""
         with evaluation_mode(network):
             chosen = _check_layers(network, layers) or last_layer_per_resolution(network, *inputs, **named)
-            channels = _outputs(network, chosen, inputs, named).channels
-        widths = {name: part.shape[1] for name, part in channels.items()}
-        statistics = {name: FeatureStatistics(np.zeros(width), np.eye(width)) for name, width in widths.items()}
+            widths = [part.shape[1] for part in _outputs(network, chosen, (inputs, named)).channels]
+        blank = [FeatureStatistics(np.zeros(width), np.eye(width)) for width in widths]
+        statistics = dict(zip(chosen, blank, strict=True))
         neutral = np.eye(1, len(statistics) + 1)[0]
         return cls(network, statistics, DistanceCalibration(neutral, neutral)).to(device_of(network))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         with record_activations(self.network, self.layers) as activations:
             logits = logits_of(self.network(*inputs, **named)).float()
-        distances = self._distances(activations)
+        distances = distances_from(self, self.layers, activations)
         log_probs: Tensor = DistanceCalibration.__call__(self, logits, distances)  # type: ignore[arg-type]
         return log_probs
 
@@ -147,7 +142,7 @@ class DistanceAware(nn.Module):
         """The distances (N, layers) of inputs from the validation images; about log 2 for images like these."""
         with record_activations(self.network, self.layers) as activations:
             self.network(*inputs, **named)
-        return self._distances(activations)
+        return distances_from(self, self.layers, activations)
 
     @property
     def calibration(self) -> DistanceCalibration:
@@ -162,36 +157,23 @@ class DistanceAware(nn.Module):
         if not torch.equal(state.cpu(), self.get_extra_state()):
             raise ValueError(f"the state dict was fitted on other layers than {', '.join(self.layers)}")
 
-    def _distances(self, activations: Mapping[str, Tensor]) -> Tensor:
-        parts = [(getattr(self, f"mean{n}"), getattr(self, f"whiten{n}")) for n in range(len(self.layers))]
-        statistics = [FeatureStatistics(mean.float(), whiten.float()) for mean, whiten in parts]
-        pairs = zip(self.layers, statistics, strict=True)
-        return torch.stack([layer.square(activations[name].float()) for name, layer in pairs], dim=-1).log1p()
-
-
-class _Outputs(NamedTuple):
-    """Logits (N, K) and the channels (N, C) of each layer, for the same images."""
-
-    logits: Array
-    channels: Mapping[str, Array]
-
 
 def _evaluate(
-    network: nn.Module, stream: Iterable[tuple[Batch, Tensor]], layers: Sequence[str] | None, degrade: Degrade
-) -> tuple[_Outputs, _Outputs, Array]:
-    """The outputs for all clean images, for all degraded images, and the labels."""
-    clean, degraded, labels = list[_Outputs](), list[_Outputs](), list[Tensor]()
+    network: nn.Module, stream: Iterable[tuple[Batch, Tensor]], layers: Sequence[str], degrade: Degrade
+) -> tuple[Sequence[str], Outputs, Outputs, Array]:
+    """The layers, the outputs for all clean images, for all degraded images, and the labels."""
+    clean, degraded, labels = list[Outputs](), list[Outputs](), list[Tensor]()
     with evaluation_mode(network):
-        for number, ((inputs, named), truth) in enumerate(stream):
-            layers = layers or last_layer_per_resolution(network, *inputs, **named)
-            clean.append(_outputs(network, layers, inputs, named))
-            degraded.append(_outputs(network, layers, *_replace_images(inputs, named, partial(degrade, seed=number))))
+        for number, (batch, truth) in enumerate(stream):
+            layers = layers or last_layer_per_resolution(network, *batch[0], **batch[1])
+            clean.append(_outputs(network, layers, batch))
+            degraded.append(_outputs(network, layers, _with_images(batch, partial(degrade, seed=number))))
             if truth.shape != (len(clean[-1].logits),):
                 raise ValueError(f"labels {tuple(truth.shape)} do not match {len(clean[-1].logits)} images")
             labels.append(truth.cpu())
     if not labels:
         raise ValueError("validation must contain at least one image")
-    return _concatenate(clean), _concatenate(degraded), torch.cat(labels).numpy()
+    return layers, Outputs.joined(clean), Outputs.joined(degraded), torch.cat(labels).numpy()
 
 
 def _check_layers(network: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
@@ -200,9 +182,8 @@ def _check_layers(network: nn.Module, layers: Sequence[str] | None) -> tuple[str
     return chosen
 
 
-def _warn_if_few(layers: Mapping[str, Array]) -> None:
-    for name, channels in layers.items():
-        images, width = channels.shape
+def _warn_if_few(layers: Sequence[str], channels: Sequence[Array]) -> None:
+    for name, (images, width) in zip(layers, map(np.shape, channels), strict=True):
         if images < MIN_IMAGES * width:
             warnings.warn(
                 f"{images} validation images are few for the {width} channels of layer {name}: the distances of new "
@@ -212,36 +193,24 @@ def _warn_if_few(layers: Mapping[str, Array]) -> None:
             )
 
 
-def _replace_images(inputs: tuple[Any, ...], named: dict[str, Any], change: Callable[[Tensor], Tensor]) -> Batch:
+def _with_images(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     """The batch with `change(images)` in place of its images."""
-    if inputs:
-        return (_apply(change, inputs[0]), *inputs[1:]), named
-    images = [name for name, value in named.items() if isinstance(value, Tensor) and value.ndim == 4]
-    if len(images) != 1:
+    images = batch[0][0] if batch[0] else find_images(batch)
+    if images is None:
+        count = sum(isinstance(value, Tensor) and value.ndim == 4 for value in batch[1].values())
         raise ValueError(
-            f"a dict must contain one tensor of images (N, C, H, W), got {len(images)} among {', '.join(named)}; "
+            f"a dict must contain one tensor of images (N, C, H, W), got {count} among {', '.join(batch[1])}; "
             "alternatively give the images first in a tuple"
         )
-    return inputs, {**named, images[0]: _apply(change, named[images[0]])}
+    return replace_input(batch, images, change(images))
 
 
-def _apply(change: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
-    changed = change(images)
-    if len(changed) != len(images):
-        raise ValueError(f"`degrade` must keep the number of images, got {len(changed)} for {len(images)}")
-    return changed
-
-
-def _outputs(network: nn.Module, layers: Sequence[str], inputs: tuple[Any, ...], named: Mapping[str, Any]) -> _Outputs:
+def _outputs(network: nn.Module, layers: Sequence[str], batch: Batch) -> Outputs:
     with record_activations(network, layers) as activations:
-        logits = logits_of(network(*inputs, **named)).float().cpu().numpy()
-    return _Outputs(logits, {name: activations[name].float().cpu().numpy() for name in layers})
+        logits = logits_of(network(*batch[0], **batch[1])).float().cpu().numpy()
+    return Outputs(logits, [activations[name].float().cpu().numpy() for name in layers], np.arange(len(logits)))
 
 
-def _concatenate(parts: Sequence[_Outputs]) -> _Outputs:
-    channels = {name: np.concatenate([part.channels[name] for part in parts]) for name in parts[0].channels}
-    return _Outputs(np.concatenate([part.logits for part in parts]), channels)
-
-
-def _distances(channels: Mapping[str, Array], statistics: Mapping[str, FeatureStatistics]) -> Array:
-    return np.stack([np.log1p(layer.square(channels[name])) for name, layer in statistics.items()], axis=-1)
+def _distances(part: Outputs, statistics: Sequence[FeatureStatistics]) -> Array:
+    squares = [layer.square(channels) for layer, channels in zip(statistics, part.channels, strict=True)]
+    return np.log1p(np.stack(squares, axis=-1))

@@ -6,7 +6,7 @@ quarter turns ("turns") of the images. Distances are those of the images themsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,7 +15,17 @@ from torch import Tensor, nn
 from slova._batches import Batch
 from slova.vision.features import FeatureStatistics, record_activations
 
-__all__ = ["VIEWS", "Passes", "check_layers", "check_views", "find_images", "replace_input", "run_passes"]
+__all__ = [
+    "VIEWS",
+    "Passes",
+    "check_layers",
+    "check_views",
+    "distances_from",
+    "find_images",
+    "register_statistics",
+    "replace_input",
+    "run_passes",
+]
 
 View = Callable[[Tensor], Tensor]
 VIEWS: dict[str, tuple[View, ...]] = {
@@ -32,24 +42,12 @@ class Passes(nn.Module):
         super().__init__()
         check_views(views)
         self.layers, self.views = tuple(statistics or ()), views
-        for number, layer in enumerate((statistics or {}).values()):
-            self.register_buffer(f"mean{number}", torch.as_tensor(layer.mean, dtype=torch.float32))
-            self.register_buffer(f"whiten{number}", torch.as_tensor(layer.whiten, dtype=torch.float32))
+        register_statistics(self, (statistics or {}).values())
 
     def forward(self, network: nn.Module, batch: Batch, run: Callable[[Batch], Tensor]) -> tuple[Tensor, Tensor | None]:
         """Logits (N, K) and distances (N, D), or None without layers. `run` gives the logits of a batch."""
         logits, activations = run_passes(network, batch, run, self.layers, self.views)
-        return logits, self._distances(activations) if self.layers else None
-
-    def _distances(self, activations: Mapping[str, Tensor]) -> Tensor:
-        squares = []
-        for number, name in enumerate(self.layers):
-            mean, whiten = getattr(self, f"mean{number}"), getattr(self, f"whiten{number}")
-            if activations[name].shape[-1] != len(mean):
-                found = f"{activations[name].shape[-1]} channels, and {len(mean)} in the fit"
-                raise ValueError(f"layer {name} of the network has {found}")
-            squares.append(FeatureStatistics(mean, whiten).square(activations[name].float()))
-        return torch.stack(squares, dim=-1).log1p()
+        return logits, distances_from(self, self.layers, activations) if self.layers else None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Passes:
         device = fn(torch.empty(0)).device
@@ -57,6 +55,25 @@ class Passes(nn.Module):
             assert buffer is not None
             self._buffers[name] = buffer.to(device)
         return self
+
+
+def register_statistics(owner: nn.Module, statistics: Iterable[FeatureStatistics]) -> None:
+    """The statistics of each layer as buffers mean0, whiten0, mean1, ..."""
+    for number, layer in enumerate(statistics):
+        owner.register_buffer(f"mean{number}", torch.as_tensor(layer.mean, dtype=torch.float32))
+        owner.register_buffer(f"whiten{number}", torch.as_tensor(layer.whiten, dtype=torch.float32))
+
+
+def distances_from(owner: nn.Module, layers: Sequence[str], activations: Mapping[str, Tensor]) -> Tensor:
+    """Distances (N, D) of channels (N, C) by the buffers of `register_statistics`."""
+    squares = []
+    for number, name in enumerate(layers):
+        mean, whiten = (getattr(owner, f"{kind}{number}").float() for kind in ("mean", "whiten"))
+        if activations[name].shape[-1] != len(mean):
+            found = f"{activations[name].shape[-1]} channels, and {len(mean)} in the fit"
+            raise ValueError(f"layer {name} of the network has {found}")
+        squares.append(FeatureStatistics(mean, whiten).square(activations[name].float()))
+    return torch.stack(squares, dim=-1).log1p()
 
 
 def run_passes(
@@ -97,6 +114,6 @@ def find_images(batch: Batch) -> Tensor | None:
 def replace_input(batch: Batch, old: Any, new: Tensor) -> Batch:
     """The batch with another tensor in place of one of its inputs."""
     if len(new) != len(old):
-        raise ValueError(f"the number of rows must not change, got {len(new)} for {len(old)}")
+        raise ValueError(f"`degrade` must keep the number of images, got {len(new)} for {len(old)}")
     positional = tuple(new if part is old else part for part in batch[0])
     return positional, {name: new if part is old else part for name, part in batch[1].items()}
