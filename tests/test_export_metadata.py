@@ -58,7 +58,7 @@ def test_other_files_are_errors(suffix, tmp_path):
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "slova.export.onnx_session", raising=False)
+    monkeypatch.delitem(sys.modules, "slova.export.scorer_graph", raising=False)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ImportError, match=r'needs onnxruntime: pip install "slova\[onnx\]"'):
         Scorer(classes=3).export(tmp_path / "scorer.onnx")

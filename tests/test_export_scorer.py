@@ -23,7 +23,7 @@ from slova import (
 )
 from slova.calibration import CALIBRATORS
 from slova.export import OUTPUTS
-from slova.export.file_metadata import Metadata
+from slova.export.job import Job
 from slova.export.parity import Bounds, compare
 from slova.export.scorer_graph import scorer_graph
 from slova.heads import HEADS, Head
@@ -166,8 +166,7 @@ def test_every_registered_head_and_calibrator_is_exported_without_torch(head, ca
     labels[::9] = slova.NONE if none else labels[::9]
     values = inputs_of(head, logits).astype(np.float32)
     scorer = Scorer.fit(values, labels, head=head, calibration=calibration)
-    content = scorer_graph(scorer, 0.3, Metadata(version="1", classes=scorer.classes, head=head, reject=0.3))
-    found = tuple(run(content, logits=values).values())
+    found = tuple(run(scorer_graph(Job(Path("a.onnx"), scorer, None, 0.3)).content, logits=values).values())
     assert compare(found, scorer, values, 0.3, Bounds.of(half=False, tolerance=None)).rows == 150
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor, nn
 
 from slova import artifact
-from slova._batches import device_of
+from slova._batches import Batch, device_of
 from slova._collect import check_network
-from slova._file_schema import check_names
-from slova._inputs import describe_inputs, described_inputs
-from slova._scorer_file import pack_scorer, unpack_saved
+from slova._scorer_file import check_names, pack_scorer, unpack_saved
 
 if TYPE_CHECKING:
     from slova.classifier import Classifier
@@ -26,7 +25,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
     if classifier.names is not None:
         check_names(list(classifier.names), classifier.scorer.classes)
     tensors |= {f"network.{name}": value for name, value in classifier.network.state_dict().items()}
-    meta |= {"names": classifier.names, "reject": classifier.reject, "example": describe_inputs(classifier.example)}
+    meta |= {"names": classifier.names, "reject": classifier.reject, "example": _describe_inputs(classifier.example)}
     if (passes := classifier.passes) is not None:
         tensors |= {f"passes.{name}": value for name, value in passes.state_dict().items()}
         meta |= {"passes": {"layers": passes.layers, "views": passes.views}}
@@ -41,9 +40,30 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     saved = unpack_saved(tensors, meta, path)
     passes = _passes(network, tensors, meta, path)
     classifier = kind(network, saved.scorer, names=saved.names, reject=saved.reject, passes=passes)
-    classifier.example = described_inputs(meta.get("example"), path)
+    classifier.example = _described_inputs(meta.get("example"), path)
     network.load_state_dict(weights)
     return classifier
+
+
+def _describe_inputs(example: Batch | None) -> list[Any] | None:
+    """Name (None for a positional one), type and shape of each input, as JSON."""
+    if example is None:
+        return None
+    inputs = [*((None, part) for part in example[0]), *example[1].items()]
+    return [[name, str(part.dtype).removeprefix("torch."), list(part.shape)] for name, part in inputs]
+
+
+def _described_inputs(described: Any, path: str | Path) -> Batch | None:
+    """The inputs that `_describe_inputs` described, without rows; None for a file without them."""
+    if described is None:
+        return None
+    try:
+        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+        problem = f"the inputs of its network are unreadable ({error})"
+        raise artifact.ArtifactError(f"{path} is damaged: {problem}") from error
+    named = {name: part for name, part in inputs if name is not None}
+    return tuple(part for name, part in inputs if name is None), named
 
 
 def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any], path: str | Path) -> Passes | None:

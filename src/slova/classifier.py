@@ -27,8 +27,7 @@ from torch import Tensor, nn
 
 from slova._backend import floating
 from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
-from slova._collect import Collected, check_network, collect
-from slova._inputs import as_inputs
+from slova._collect import Collected, as_inputs, check_network, collect
 from slova._outcomes import answer
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModules

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from slova._batches import batches, evaluation_mode, logits_of
-from slova._inputs import as_tensors
+from slova._collect import as_tensors
 from slova._types import FeatureRows, Labels, Logits, LogOdds
 from slova._validation import check_logits
 from slova.heads import SLOVA, SOFTMAX

@@ -14,8 +14,10 @@ from slova.export.file_metadata import ExportError, Metadata, Validation, check_
 from slova.export.parity import Bounds, Parity, compare
 from slova.scorer import Scorer
 
-__all__ = ["NO_ROWS", "Exported", "Job", "Rows", "check_and_write"]
+__all__ = ["BATCH", "NO_ROWS", "ROWS", "Exported", "Job", "Rows", "check_and_write"]
 
+ROWS = 64  # random rows
+BATCH = 256  # given rows per batch; all of them are compared
 NO_ROWS = "there are no inputs to compare the exported classifier on"
 
 Rows = tuple[dict[str, Array], Array, Array | None]

@@ -7,14 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
 
 from slova._backend import Array, to_numpy
+from slova.export.onnx_operators import OPSET
 
 __all__ = ["Graph", "Node"]
-
-TRUTH = ("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or")
-REDUCTIONS = ("ArgMax", "ReduceMax", "ReduceProd", "ReduceSum")
 
 
 class Graph:
@@ -42,9 +40,17 @@ class Graph:
         if key not in self.known:
             name = f"slova/{operator}_{len(self.nodes)}"
             self.nodes.append(helper.make_node(operator, [value.name for value in inputs], [name], **attributes))
-            dtype, shape = _dtype(operator, inputs, attributes), _shape(operator, inputs, attributes)
-            self.known[key] = Node(self, name, dtype, shape)
+            self.known[key] = Node(self, name, *self._described(self.nodes[-1], inputs))
         return self.known[key]
+
+    def _described(self, node: NodeProto, inputs: Sequence[Node]) -> tuple[int, tuple[Any, ...]]:
+        """The type and the shape of the output of a node, as ONNX infers them."""
+        types = {value.name: helper.make_tensor_type_proto(value.dtype, value.shape) for value in inputs}
+        data = {value.name: self.constants[value.name] for value in inputs if value.value is not None}
+        schema, imports = defs.get_schema(node.op_type, OPSET), [helper.make_opsetid("", OPSET)]
+        found = shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+        tensor = found[node.output[0]].tensor_type
+        return tensor.elem_type, tuple(size.dim_param or size.dim_value for size in tensor.shape.dim)
 
     def constant(self, value: Any, dtype: int | None = None) -> Node:
         array = np.asarray(value)
@@ -148,42 +154,3 @@ def _constant_value(
     if value is not None:
         return np.asarray(numpy_helper.to_array(value))
     return np.array(value_int if value_ints is None else value_ints, np.int64)
-
-
-def _dtype(operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) -> int:
-    if operator in TRUTH:
-        return int(TensorProto.BOOL)
-    if operator in ("ArgMax", "Shape"):
-        return int(TensorProto.INT64)
-    if operator == "Cast":
-        return int(attributes["to"])
-    return inputs[1 if operator in ("CastLike", "Where") else 0].dtype
-
-
-def _shape(operator: str, inputs: Sequence[Node], attributes: dict[str, Any]) -> tuple[Any, ...]:
-    shape = inputs[0].shape
-    if operator in REDUCTIONS:
-        return (*shape[:-1], 1) if attributes.get("keepdims", 1) else shape[:-1]
-    if operator == "Squeeze":
-        return shape[:-1]
-    if operator == "Unsqueeze":
-        return (*shape, 1)
-    if operator == "Gather":
-        return (*inputs[1].shape, *shape[1:]) if not attributes.get("axis") else (*shape[:-1], *inputs[1].shape)
-    if operator == "MatMul":
-        return (*shape[:-1], inputs[1].shape[-1])
-    if operator == "Concat":
-        return (*shape[:-1], sum(value.shape[-1] for value in inputs))
-    if operator in ("CastLike", "CumSum", "ScatterElements"):
-        return shape
-    if operator == "GatherElements":
-        return inputs[1].shape
-    if operator == "Shape":
-        return (len(shape),)
-    return _broadcast([value.shape for value in inputs])
-
-
-def _broadcast(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    length = max(map(len, shapes))
-    padded = [(1,) * (length - len(shape)) + shape for shape in shapes]
-    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True))

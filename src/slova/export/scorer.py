@@ -10,14 +10,12 @@ import numpy as np
 
 from slova._backend import Array, to_numpy
 from slova.export.file_metadata import ExportError
-from slova.export.job import NO_ROWS, Exported, Job, check_and_write
+from slova.export.job import BATCH, NO_ROWS, ROWS, Exported, Job, check_and_write
 from slova.export.parity import Bounds, Parity
 from slova.heads import BINARY_PROBABILITIES, OVA_PROBABILITIES, PROBABILITIES, log_softmax
 from slova.scorer import Scorer
 
 __all__ = ["export_scorer", "random_inputs"]
-
-ROWS, BATCH = 64, 256
 
 
 def export_scorer(
@@ -50,16 +48,13 @@ def export_scorer(
 def _graph(job: Job) -> Exported | None:
     """The scorer as a graph, without torch; None for a custom head or calibrator that needs torch."""
     try:
-        from slova.export.onnx_operators import OPSET
-        from slova.export.onnx_session import Session
         from slova.export.scorer_graph import scorer_graph
     except ImportError as error:
         raise ImportError(f'an .onnx export needs {error.name}: pip install "slova[onnx]"') from error
     try:
-        content = scorer_graph(job.scorer, job.reject, job.metadata(OPSET))
+        return scorer_graph(job)
     except (AttributeError, TypeError):
         return None
-    return Exported(content, Session(content))
 
 
 def _traced(job: Job, rows: Array) -> tuple[Exported, Array]:

@@ -1,4 +1,4 @@
-"""A scorer as an ONNX graph, by running its own code on the nodes of a graph; no torch is needed.
+"""A scorer as an ONNX graph, by running its own code on the nodes of a graph; no torch is needed, but `slova[onnx]`.
 
 `_Onnx` is a backend like those of numpy and torch in `slova._backend`. Every head and calibrator that is made of the
 primitives of the backend can be exported, and the graph cannot drift from `Scorer.predict`. There is no second list of
@@ -10,32 +10,41 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnxruntime
 from onnx import ModelProto, TensorProto, helper
 
 from slova._backend import Array, to_numpy
 from slova.export import onnx_operators as formulas
-from slova.export.file_metadata import OUTPUTS, Metadata
+from slova.export.file_metadata import OUTPUTS, ExportError, sentence
+from slova.export.job import Exported, Job
 from slova.export.onnx_operators import OPSET, record
 from slova.export.onnx_tracing import Graph, Node
 from slova.scorer import Scorer
 
-__all__ = ["append_scorer", "scorer_graph"]
+__all__ = ["Session", "append_scorer", "finished", "scorer_graph"]
 
 IR_VERSION = 8  # the first with opset 18
 HALF = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
-def scorer_graph(scorer: Scorer, reject: float, metadata: Metadata) -> bytes:
-    """The content of an .onnx file with the input logits and the five outputs."""
-    logits = helper.make_tensor_value_info(
-        "logits", TensorProto.FLOAT, ("batch", scorer.head.columns or scorer.classes)
-    )
+def scorer_graph(job: Job) -> Exported:
+    """The scorer as an .onnx file with the input logits and the five outputs."""
+    columns = job.scorer.head.columns or job.scorer.classes
+    logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ("batch", columns))
     graph, imports = helper.make_graph([], "slova", [logits], [logits]), [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="slova")
-    append_scorer(model, scorer, reject)
-    helper.set_model_props(model, metadata.lines)
-    content: bytes = model.SerializeToString()
-    return content
+    return finished(helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="slova"), job)
+
+
+def finished(model: ModelProto, job: Job) -> Exported:
+    """The graph of a network, followed by that of the scorer if it is not there yet, with the metadata."""
+    if model.graph.output[0].name != OUTPUTS[0]:
+        append_scorer(model, job.scorer, job.reject)
+    helper.set_model_props(model, job.metadata(OPSET).lines)
+    try:
+        content = model.SerializeToString()
+    except Exception as error:  # more weights than one file can hold
+        raise ExportError(f"the network cannot be written as an ONNX graph: {sentence(error)}") from error
+    return Exported(content, Session(content))
 
 
 def append_scorer(model: ModelProto, scorer: Scorer, reject: float) -> None:
@@ -129,3 +138,27 @@ class _Onnx:
 
     def locate(self, edges: Node, array: Node) -> Array:
         return formulas.searchsorted(edges, array, right=True)
+
+
+class Session:
+    """A graph as a function of inputs by name, on the CPU."""
+
+    def __init__(self, content: bytes) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors
+        try:
+            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its exceptions have no common base class
+            raise ExportError(f"ONNX Runtime refuses the graph: {sentence(error)}") from error
+
+    def __call__(self, inputs: dict[str, Array]) -> tuple[Any, ...]:
+        feeds = {name: _as_numpy(value) for name, value in inputs.items()}
+        try:
+            return tuple(self.session.run(list(OUTPUTS), feeds))
+        except Exception as error:  # as above
+            raise ExportError(f"ONNX Runtime cannot run the graph: {sentence(error)}") from error
+
+
+def _as_numpy(value: Array) -> Any:
+    """Like `to_numpy`, but half precision is kept."""
+    return value.cpu().numpy() if str(value.dtype) == "torch.float16" else to_numpy(value)

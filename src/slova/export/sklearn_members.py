@@ -15,7 +15,7 @@ from slova.export.file_metadata import ExportError, sentence
 from slova.export.job import Exported, Job
 from slova.export.network import exported_network
 from slova.export.onnx_operators import OPSET
-from slova.export.onnx_session import Session
+from slova.export.scorer_graph import Session
 from slova.export.sklearn_model import unfrozen
 from slova.export.torch_program import quiet
 from slova.sklearn.models import Constant, Members, Multiclass

@@ -20,9 +20,8 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from slova.export.example_inputs import BATCH, ROWS
 from slova.export.file_metadata import ExportError
-from slova.export.job import Job, check_and_write
+from slova.export.job import BATCH, ROWS, Job, check_and_write
 from slova.export.network import exported_network
 from slova.export.parity import Bounds, Parity
 from slova.sklearn import SlovaClassifier

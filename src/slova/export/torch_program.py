@@ -21,7 +21,7 @@ from slova.export.job import Exported
 from slova.scorer import Scorer
 from slova.vision.passes import Passes
 
-__all__ = ["Answers", "Logits", "archived", "input_names", "quiet", "run_batch", "shapes", "traced"]
+__all__ = ["Answers", "Logits", "archived", "input_names", "quiet", "run_batch", "traced", "translated"]
 
 
 class Logits(nn.Module):
@@ -72,7 +72,7 @@ def traced(answers: Logits, inputs: tuple[Any, ...]) -> ExportedProgram:
     """The program, for any number of rows."""
     try:
         with quiet():
-            return torch.export.export(answers, inputs, dynamic_shapes=shapes(inputs), strict=False)
+            return torch.export.export(answers, inputs, dynamic_shapes=_shapes(inputs), strict=False)
     except Exception as error:  # any error of the network's code
         raise ExportError(f"torch.export cannot trace the network: {sentence(error)}") from error
 
@@ -97,6 +97,26 @@ def archived(program: ExportedProgram, names: list[str], metadata: Metadata) -> 
     return Exported(buffer.getvalue(), answer)
 
 
+def translated(program: ExportedProgram, names: list[str], outputs: list[str]) -> Any:
+    """The program as an ONNX graph, weights in one file; `outputs` are the names of as many outputs as there are."""
+    from slova.export.onnx_operators import OPSET, translation_table
+
+    try:
+        with quiet():
+            found = torch.onnx.export(
+                program, dynamo=True, external_data=False, opset_version=OPSET,
+                custom_translation_table=translation_table(),
+                input_names=names, output_names=outputs, dynamic_shapes=_shapes(tuple(names)), verbose=False,
+            )  # fmt: skip
+        assert found is not None
+        parts: list[Any] = [found.model, found.model.graph, *found.model.graph.all_nodes()]
+        for part in parts:
+            part.metadata_props.clear()  # paths of source files
+        return found.model_proto
+    except Exception as error:  # an operator without translation
+        raise ExportError(f"the network cannot be written as an ONNX graph: {sentence(error)}") from error
+
+
 def input_names(network: nn.Module, batch: Batch) -> list[str]:
     """The names of the parameters of the network. Of `*inputs` a single one is called "input", several are numbered."""
     parameters = inspect.signature(network.forward).parameters.values()
@@ -106,7 +126,7 @@ def input_names(network: nn.Module, batch: Batch) -> list[str]:
     return [*found, *batch[1]]
 
 
-def shapes(inputs: tuple[Any, ...]) -> dict[str, Any]:
+def _shapes(inputs: tuple[Any, ...]) -> dict[str, Any]:
     """The first axis of each input is the batch, of dynamic size."""
     return {"inputs": tuple({0: torch.export.Dim("batch")} for _ in inputs)}
 

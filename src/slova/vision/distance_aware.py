@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from slova._backend import Array
 from slova._batches import Batch, batches, device_of, evaluation_mode, logits_of
-from slova._inputs import as_tensors
+from slova._collect import as_tensors
 from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import SmallValidationWarning
 from slova.vision.degradations import degrade
