@@ -67,6 +67,8 @@ def test_invalid_input_is_an_error(folder, words, sentence):
 
 
 def test_the_missing_extra_is_named(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("slova.report")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "altair", None)
     assert fails("good.npz") == 'a report needs altair: pip install "slova[report]"'
 

@@ -24,8 +24,9 @@ from slova import (
 from slova.calibration import CALIBRATORS
 from slova.export import OUTPUTS
 from slova.export.job import Job
+from slova.export.onnx_operators import OPSET
 from slova.export.parity import Bounds, compare
-from slova.export.scorer_graph import scorer_graph
+from slova.export.scorer_graph import finished, scorer_graph
 from slova.heads import HEADS, Head
 
 FITTED = {
@@ -168,6 +169,21 @@ def test_every_registered_head_and_calibrator_is_exported_without_torch(head, ca
     scorer = Scorer.fit(values, labels, head=head, calibration=calibration)
     found = tuple(run(scorer_graph(Job(Path("a.onnx"), scorer, None, 0.3)).content, logits=values).values())
     assert compare(found, scorer, values, 0.3, Bounds.of(half=False, tolerance=None)).rows == 150
+
+
+def test_a_scorer_that_takes_distances_records_itself():
+    generator, labels = np.random.default_rng(0), np.arange(150) % 3
+    values = (generator.normal(size=(150, 3)) + 3 * np.eye(3)[labels]).astype(np.float32)
+    distances = generator.uniform(0, 2, (150, 2)).astype(np.float32)
+    scorer = Scorer.fit(values, labels, distances=distances, head="slova")
+    sizes = {"logits": 3, "distances": 2}
+    infos = [onnx.helper.make_tensor_value_info(name, 1, ("batch", size)) for name, size in sizes.items()]
+    imports = [onnx.helper.make_opsetid("", OPSET)]
+    model = onnx.helper.make_model(onnx.helper.make_graph([], "g", infos, infos), opset_imports=imports, ir_version=8)
+    content = finished(model, Job(Path("a.onnx"), scorer, None, 0.3)).content
+    found = tuple(run(content, logits=values, distances=distances).values())
+    bounds = Bounds.of(half=False, tolerance=None)
+    assert compare(found, scorer, values, 0.3, bounds, distances=distances).rows == 150
 
 
 def test_torch_is_not_imported(tmp_path):

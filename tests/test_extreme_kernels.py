@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from slova import AffineCalibration, ExponentialCalibration, Scorer, extreme, ova_loss
-from slova.extreme import chunks, kernels, loss_kernels, losses, readout, scoring
+from slova.extreme import chunks, kernels, losses, readout, scoring
 from slova.extreme.kernels import Tile, tile_for
 from slova.heads import NONE, SLOVA
 from slova.prediction import Prediction
@@ -75,7 +75,7 @@ def test_maps_and_thresholds_are_applied_in_the_kernel(classes, dtype):
         for reject in (0.0, 0.3):
             both = replace(scorer, none_calibrator=none_calibrator)
             wanted = extreme.score(both, logits.cpu(), reject=reject)
-            assert_answers(scoring._fused(both, logits, reject), wanted)
+            assert_answers(Prediction(*scoring._exponential(both, logits, reject)), wanted)
             assert (wanted.label == NONE).any()
 
 
@@ -96,7 +96,7 @@ def test_the_loss_and_its_slope_are_those_of_plain_torch(classes, dtype):
     labels = torch.randint(-3, classes + 3, (len(logits),), device=DEVICE)  # some belong to other chunks
     wanted = losses._loss_and_slope(logits.cpu().clone(), labels.cpu(), dtype)
     slope = None if dtype is None else torch.empty_like(logits, dtype=dtype)
-    assert_same(loss_kernels.loss_and_slope(logits, labels, slope), wanted[0].double(), atol=1e-6)
+    assert_same(kernels.loss_and_slope(logits, labels, slope), wanted[0].double(), atol=1e-6)
     if slope is not None:
         assert_same(slope.float(), wanted[1].float(), rtol=1e-5 if dtype == torch.float32 else 1e-2)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from slova._backend import NUMPY
 from slova.calibration import PosteriorCalibration
 from slova.calibration.posterior import BY_DISTANCE, steepness
 from slova.extreme import posterior
@@ -17,8 +18,8 @@ def test_rows_have_the_steepness_of_their_distances_and_nothing_is_sent_twice(mo
     calibrator = PosteriorCalibration.fit(LOG_ODDS, LABELS, distances=DISTANCES, none_share=0.05)
     rows, distances = torch.as_tensor(LOG_ODDS).float(), torch.as_tensor(DISTANCES).float()
     found = posterior._numbers(calibrator, rows, distances)
-    wanted = [*steepness(DISTANCES, *(getattr(calibrator, name) for name in BY_DISTANCE))]
-    wanted.append(DISTANCES @ calibrator.none[3:])
+    wanted = steepness(DISTANCES, *(getattr(calibrator, name) for name in BY_DISTANCE), ops=NUMPY)
+    wanted = [*wanted, DISTANCES @ calibrator.none[3:]]
     np.testing.assert_allclose(found.per_row.numpy(), np.stack(wanted), atol=1e-5)
     monkeypatch.setattr(posterior, "_sent", None)
     again = posterior._numbers(calibrator, rows, distances)

@@ -23,22 +23,17 @@ def answer(
     scorer: Scorer, logits: Array, ops: Backend, reject: float, distances: Array | None = None
 ) -> tuple[Array, Array, Array, Array, Array]:
     """The fields of a `Prediction`, in their order. On a GPU, without gradients, one kernel gives them where it can."""
-    if getattr(logits, "is_cuda", False) and (found := _in_one_kernel(scorer, logits, reject, distances)) is not None:
-        return found
+    if getattr(logits, "is_cuda", False):
+        from slova.extreme.scoring import answer_on_gpu
+
+        if (found := answer_on_gpu(scorer, logits, reject, distances)) is not None:
+            return found
     if distances is None:
         top, *shares = in_chunks(partial(_outcome, scorer), logits, ops)
     else:
         top, *shares = _outcome(scorer, logits, ops, distances)
     label = ops.where(shares[0] >= reject, top, ops.full(top, NONE_INDEX))
     return label, *shares, top
-
-
-def _in_one_kernel(
-    scorer: Scorer, logits: Array, reject: float, distances: Array | None
-) -> tuple[Array, Array, Array, Array, Array] | None:
-    from slova.extreme.scoring import answer_on_gpu
-
-    return answer_on_gpu(scorer, logits, reject, distances)
 
 
 def none_source(scorer: Scorer) -> Literal["calibrated", "evidence", "absent"]:

@@ -22,6 +22,7 @@ __all__ = [
     "Ints",
     "check_bins",
     "check_confidence",
+    "check_distances",
     "check_finite",
     "check_groups",
     "check_images",
@@ -105,6 +106,16 @@ def check_weight(weight: Array, labels: NDArray[Any]) -> Floats:
     if not np.isfinite(column).all() or (column < 0).any() or not 0 < column.sum() < np.inf:
         raise ValueError("weights must be finite, not negative, and not all zero")
     return column
+
+
+def check_distances(distances: Array, labels: NDArray[Any]) -> Floats:
+    """Distances (N, D) of the rows, none negative."""
+    rows: Floats = to_numpy(distances).astype(np.float64)
+    if rows.ndim != 2 or len(rows) != len(labels) or not rows.shape[1]:
+        raise ValueError(f"distances must have shape ({len(labels)}, D), got {rows.shape}")
+    if not (np.isfinite(rows).all() and (rows >= 0).all()):
+        raise ValueError("distances must be finite and not negative")
+    return rows
 
 
 def check_groups(groups: Array, labels: NDArray[Any]) -> Ints:

@@ -159,7 +159,7 @@ def test_what_does_not_fit_is_refused():
     labels = logits.argmax(axis=1)
     with pytest.raises(ValueError, match=r"distances must have shape \(200, 2\), got \(200, 1\)"):
         CALIBRATOR(logits, distances[:, :1])
-    with pytest.raises(ValueError, match=r"distances must have 200 rows, got shape \(199, 2\)"):
+    with pytest.raises(ValueError, match=r"distances must have shape \(200, D\), got \(199, 2\)"):
         DistanceCalibration.fit(logits, labels, distances=distances[1:])
     with pytest.raises(ValueError, match="not negative"):
         DistanceCalibration.fit(logits, labels, distances=-distances)

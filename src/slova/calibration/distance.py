@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from slova._backend import NUMPY, Array, floating, to_numpy
+from slova._backend import NUMPY, Array, floating
 from slova._types import (
     DistanceLimits,
     DistanceRows,
@@ -29,14 +29,12 @@ from slova._types import (
     LogProbs,
     Weight,
 )
-from slova._validation import check_rows, check_weight
+from slova._validation import check_distances, check_rows, check_weight
+from slova.calibration.posterior import NEAREST, floored, steepness
 from slova.heads import NONE, log_softmax
 
 __all__ = ["DistanceCalibration"]
 
-TYPICAL = float(np.log(2))  # distance of validation images; the least max_distance, where a layer has no variance
-FLOOR = 0.01  # difference of the first and the last class however large the distance: their order is kept
-FADE_START, FADE_END = 1.5, 2.0  # times max_distance: where a and b start to shrink, and where they are at the floor
 RIDGE = 1e-4  # makes the optimum unique: where all distances are equal, or the log-odds are never wrong
 
 
@@ -80,12 +78,9 @@ class DistanceCalibration:
         if distances.shape != shape:
             raise ValueError(f"distances must have shape {tuple(shape)}, got {tuple(distances.shape)}")
         log_odds = ops.clip(log_odds, -1e30, 1e30)  # finite, so that 0 times them is 0
-        floor = FLOOR / (1 + ops.top(log_odds)[0] + ops.top(-log_odds)[0])
-        relative = distances / ops.like(self.max_distance, log_odds)
-        near = ops.clip((FADE_END - relative) / (FADE_END - FADE_START), 0.0, 1.0).prod(-1)[..., None]
-        weights = (ops.like(numbers, log_odds) for numbers in (self.positive_weights, self.negative_weights))
-        factors = (near * (numbers[0] - (distances * numbers[1:]).sum(-1))[..., None] for numbers in weights)
-        a, b = (ops.where(factor > floor, factor, floor) for factor in factors)
+        fields = (self.positive_weights, self.negative_weights, self.max_distance)
+        factors = steepness(distances, *(ops.like(numbers, log_odds) for numbers in fields), ops)
+        a, b = floored(factors, log_odds, ops)
         return log_softmax(b * ops.softplus(log_odds) - a * ops.softplus(-log_odds))
 
     @classmethod
@@ -97,7 +92,7 @@ class DistanceCalibration:
         from scipy.optimize import minimize
 
         log_odds, labels = check_rows(log_odds, labels, "log_odds")
-        factors = _factors(distances, len(labels))
+        factors = np.column_stack([np.ones(len(labels)), -check_distances(distances, labels)])
         counts = np.ones(len(labels)) if weight is None else check_weight(weight, labels)
         log_odds = np.clip(log_odds.astype(np.float64), -1e4, 1e4)  # finite, so that 0 times them is 0
         terms, classes = np.stack([-NUMPY.softplus(-log_odds), NUMPY.softplus(log_odds)]), log_odds.shape[1]
@@ -115,17 +110,7 @@ class DistanceCalibration:
                 options={"ftol": 1e-14, "gtol": 1e-8, "maxiter": 1000},
             )
             numbers = found.x.reshape(numbers.shape)
-        return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), TYPICAL))
-
-
-def _factors(distances: DistanceRows, rows: int) -> Array:
-    """1 and minus the distances, which the weights are multiplied by."""
-    distances = to_numpy(distances).astype(np.float64)
-    if distances.ndim != 2 or len(distances) != rows:
-        raise ValueError(f"distances must have {rows} rows, got shape {distances.shape}")
-    if not (np.isfinite(distances).all() and (distances >= 0).all()):
-        raise ValueError("distances must be finite and not negative")
-    return np.column_stack([np.ones(rows), -distances])
+        return cls(numbers[0], numbers[1], np.maximum(-factors[:, 1:].min(axis=0, initial=0), NEAREST))
 
 
 def _loss(numbers: Array, factors: Array, terms: Array, own: Array, shares: Array, floor: float) -> tuple[float, Array]:

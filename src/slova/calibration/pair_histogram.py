@@ -16,7 +16,7 @@ from slova._backend import Array
 from slova._mergeable import SAME, SUM, Mergeable
 from slova._types import Labels, LogProbRows, PairSums
 from slova._validation import check_rows
-from slova.calibration.pairs import Pairs, Which
+from slova.calibration.pairs import Pairs, Which, pair
 
 __all__ = ["PairHistogram"]
 
@@ -48,7 +48,11 @@ class PairHistogram(Mergeable):
         sums = np.zeros((3, CELLS))
         rows = max(1, CHUNK // log_probs.shape[1])
         for first in range(0, len(labels), rows):
-            _add(sums, log_probs[first : first + rows], labels[first : first + rows], which)
+            values, hits = pair(log_probs[first : first + rows], labels[first : first + rows], which)
+            place = _cells(values)
+            sums[0] += np.bincount(place, minlength=CELLS)
+            sums[1] += np.bincount(place[hits], minlength=CELLS)
+            sums[2] += np.bincount(place, np.exp(values, dtype=np.float64), CELLS)
         return cls(sums[0], sums[1], sums[2], which)
 
     @property
@@ -58,22 +62,6 @@ class PairHistogram(Mergeable):
         with np.errstate(divide="ignore"):
             log_p = np.where(mean > 1e-300, np.log(mean), -_middle(seen))  # e^-t may be too small for a number
         return Pairs(np.minimum(log_p, 0.0), self.count[seen], self.hits[seen])
-
-
-def _add(sums: Array, log_probs: Array, labels: Array, which: str) -> None:
-    if which == "all":
-        place, known = _cells(log_probs), labels >= 0
-        hits = place[np.flatnonzero(known), labels[known]]
-    elif which == "top":
-        top = log_probs.argmax(axis=1)
-        log_probs = np.take_along_axis(log_probs, top[:, None], axis=1)
-        place = _cells(log_probs)
-        hits = place[top == labels, 0]
-    else:
-        raise ValueError(f"which must be 'all' or 'top', got {which!r}")
-    sums[0] += np.bincount(place.ravel(), minlength=CELLS)
-    sums[1] += np.bincount(hits, minlength=CELLS)
-    sums[2] += np.bincount(place.ravel(), np.exp(log_probs, dtype=np.float64).ravel(), CELLS)
 
 
 def _cells(log_probs: Array) -> Array:

@@ -16,7 +16,7 @@ from slova._backend import Array
 from slova._types import Labels, LogProbRows, Weight
 from slova._validation import check_rows, check_weight
 
-__all__ = ["Pairs", "Which"]
+__all__ = ["Pairs", "Which", "pair"]
 
 Vector = NDArray[np.float64]
 Which = Literal["all", "top"]
@@ -42,12 +42,12 @@ class Pairs:
         number of rows, (sum w)^2 / sum w^2, so that equal weights are like none."""
         log_probs, labels = check_rows(log_probs, labels)
         if weight is None:
-            return cls.merge(*_pair(log_probs, labels, which))
+            return cls.merge(*pair(log_probs, labels, which))
         weight = check_weight(weight, labels)
         weight = weight / weight.max()
         weight = weight * (weight.sum() / np.square(weight).sum())
         counts = weight > 0
-        values, hits = _pair(log_probs[counts], labels[counts], which)
+        values, hits = pair(log_probs[counts], labels[counts], which)
         return cls.merge(values, hits, np.repeat(weight[counts], values.size // int(counts.sum())))
 
     @classmethod
@@ -95,7 +95,8 @@ class Pairs:
         return np.asarray((np.interp(start + window, ranks, sums) - np.interp(start, ranks, sums)) / window)
 
 
-def _pair(log_probs: NDArray[np.floating], labels: NDArray[np.int64], which: Which) -> tuple[Array, NDArray[np.bool_]]:
+def pair(log_probs: NDArray[np.floating], labels: NDArray[np.int64], which: Which) -> tuple[Array, NDArray[np.bool_]]:
+    """log p of each pair, and whether it is a hit."""
     if which == "top":
         top = log_probs.argmax(axis=1)
         return log_probs[np.arange(len(labels)), top], top == labels

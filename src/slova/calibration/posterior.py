@@ -19,15 +19,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from slova._backend import NUMPY, Array, Backend, floating, to_numpy
+from slova._backend import NUMPY, Array, Backend, floating
 from slova._types import DistanceRows, Distances, Groups, Labels, LogOdds, LogOddsRows, LogProbs, Outcomes, Weight
-from slova._validation import check_groups, check_rows, check_weight
+from slova._validation import check_distances, check_groups, check_rows, check_weight
 from slova.calibration._posterior_choice import choose, folds, refit
 from slova.calibration._posterior_fit import FARTHEST, LIMIT, Model, Rows
 from slova.calibration._posterior_none import fit_none, none_features
 from slova.heads import NONE, SOFTMAX
 
-__all__ = ["BY_DISTANCE", "PosteriorCalibration", "log_odds_from_log_probs", "steepness"]
+__all__ = ["BY_DISTANCE", "NEAREST", "PosteriorCalibration", "floored", "log_odds_from_log_probs", "steepness"]
 
 NAMES = ("positive_weights", "negative_weights", "class_positive", "class_negative", "bias")
 BY_DISTANCE = ("positive_weights", "negative_weights", "max_distances")
@@ -115,9 +115,8 @@ class PosteriorCalibration:
         log_p, minus_log_q = self._terms(log_odds, ops)
         a, b = ops.like(self.positive_weights[0], log_odds), ops.like(self.negative_weights[0], log_odds)
         if distances is not None:
-            floor = _floor(log_odds, ops)
             numbers = (ops.like(getattr(self, name), distances) for name in BY_DISTANCE)
-            a, b = (ops.where(one > floor, one, floor)[..., None] for one in steepness(distances, *numbers))
+            a, b = floored(steepness(distances, *numbers, ops), log_odds, ops)
         mean = (a + b) / 2
         scores = ops.clip(a + mean * ops.like(self.class_positive, log_odds), 0.0, None) * log_p
         scores = scores + ops.clip(b + mean * ops.like(self.class_negative, log_odds), 0.0, None) * minus_log_q
@@ -216,21 +215,23 @@ def _rows(
     log_odds = np.clip(log_odds.astype(np.float64), -FARTHEST, FARTHEST)
     factors = np.ones((len(labels), 1))
     if distances is not None:
-        distances = to_numpy(distances).astype(np.float64)
-        if distances.ndim != 2 or len(distances) != len(labels) or not distances.shape[1]:
-            raise ValueError(f"distances must have shape ({len(labels)}, D), got {distances.shape}")
-        if not (np.isfinite(distances).all() and (distances >= 0).all()):
-            raise ValueError("distances must be finite and not negative")
-        factors = np.column_stack([factors, -distances])
+        factors = np.column_stack([factors, -check_distances(distances, labels)])
     same = None if groups is None else check_groups(groups, labels)
     rows = Rows(log_odds, labels, counts, none_counts, factors, _floor(log_odds, NUMPY), same)
     return rows.at(counts > 0)
 
 
-def steepness(distances: Array, positive: Array, negative: Array, furthest: Array) -> tuple[Array, Array]:
+def steepness(distances: Array, positive: Array, negative: Array, furthest: Array, ops: Backend) -> tuple[Array, Array]:
     """a and b at distances (..., D), before their floor, by the fields of `BY_DISTANCE`."""
-    near = ((END - distances / furthest) / (END - EDGE)).clip(0.0, 1.0).prod(-1)
+    near = ops.clip((END - distances / furthest) / (END - EDGE), 0.0, 1.0).prod(-1)
     a, b = (near * (weights[0] - (distances * weights[1:]).sum(-1)) for weights in (positive, negative))
+    return a, b
+
+
+def floored(factors: tuple[Array, Array], log_odds: Array, ops: Backend) -> tuple[Array, Array]:
+    """a and b (..., 1), at least their floor for log-odds (..., K)."""
+    floor = _floor(log_odds, ops)
+    a, b = (ops.where(one > floor, one, floor)[..., None] for one in factors)
     return a, b
 
 

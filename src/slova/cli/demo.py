@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import click
@@ -24,15 +23,14 @@ def demo(output: Path) -> None:
 
     Example: slova demo -o demo.html
     """
-    _check_extras()
-    import torch
-
-    from slova.demo import load, measure, page, table, train_all, verdicts
+    from slova.demo import load, measure, page, table, train_all, verdicts  # names what is not installed
     from slova.demo.page import COMMANDS
     from slova.demo.results import PROMISE, RISKS
 
-    torch.set_num_threads(1)  # the networks are small: on a busy machine threads wait for each other, ten times as long
     with progress("training three networks") as report:
+        import torch
+
+        torch.set_num_threads(1)  # small networks: on a busy machine threads wait for each other, ten times as long
         digits = load()
         results = measure(train_all(digits, report), digits)
     risk = RISKS[PROMISE]
@@ -45,11 +43,3 @@ def demo(output: Path) -> None:
     click.echo("\nTry next:")
     click.echo("\n".join(f"  {command:70} # {what}" for command, what in COMMANDS.items()) + "\n")
     write(output, page(results))
-
-
-def _check_extras() -> None:
-    for name, extra in (("torch", "torch"), ("sklearn", "sklearn")):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            raise click.ClickException(f'the demo needs {name}: pip install "slova[{extra}]"') from None

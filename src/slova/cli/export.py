@@ -31,12 +31,7 @@ def export(model: Path, output: Path, names: str | None, as_json: bool, **thresh
     saved = load(model)
     reject = threshold(saved, thresholds)
     class_names = saved.names if names is None else names.split(",")
-    try:
-        parity = saved.scorer.export(output, names=class_names, reject=reject)
-    except ImportError as error:
-        raise click.ClickException(
-            'this export needs PyTorch: pip install "slova[torch,onnx]"' if error.name == "torch" else str(error)
-        ) from None
+    parity = saved.scorer.export(output, names=class_names, reject=reject)
     if as_json:
         print_json({"output": str(output), "reject": reject, **parity._asdict()})
     else:

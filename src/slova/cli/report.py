@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,7 +52,6 @@ def report(
     Example: slova report test.npz --model model.slova --ood ood.npz
     """
     check_output(output, logits, labels, model, *ood, *filter(None, (before, groups)))
-    _check_extra()
     from slova.report import advised_page, details_of, measure, render, usage_of
 
     start = time.monotonic()
@@ -89,14 +87,6 @@ def _by_name(tables: Sequence[Table]) -> dict[str, Table]:
 def _lede(rows: int, scorer: Scorer, model: Path | None) -> str:
     calibrated = "not calibrated" if model is None else f"calibrated by {model.name}"
     return f"{rows:,} rows of {scorer.classes} classes, head {scorer.head.name}, {calibrated}."
-
-
-def _check_extra() -> None:
-    for name in ("altair", "jinja2", "vl_convert"):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            raise click.ClickException(f'a report needs {name}: pip install "slova[report]"') from None
 
 
 def write(output: Path, html: str) -> None:

@@ -68,15 +68,12 @@ def serve(
     Example: slova serve model.onnx --port 8000
     """
     token = _token(token_file)
-    try:
-        from slova.serve import Batching, Limits, application, listen, load_model
-        from slova.serve import serve as run_server
-        from slova.serve.limits import MIB
-        from slova.serve.load import with_examples
+    from slova.serve import Batching, Limits, application, listen, load_model
+    from slova.serve import serve as run_server
+    from slova.serve.limits import MIB
+    from slova.serve.load import with_examples
 
-        loaded = with_examples(load_model(model, name=name, reject=reject, threads=threads), examples)
-    except ImportError as error:
-        raise click.ClickException(str(error)) from None
+    loaded = with_examples(load_model(model, name=name, reject=reject, threads=threads), examples)
     body = round(max_body * MIB)
     limits = Limits(body=body, held=16 * body, rows=max_rows, requests=max_requests, body_seconds=body_timeout)
     batching = Batching(rows=batch_rows, seconds=batch_wait / 1000)

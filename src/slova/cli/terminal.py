@@ -42,7 +42,7 @@ class Program(click.Group):
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except MemoryError as error:
             _fail(f"out of memory: {error}; try a smaller --batch-size, or fit --stream")
-        except (ValueError, TypeError) as error:
+        except (ImportError, ValueError, TypeError) as error:
             _fail(str(error))
 
 

@@ -9,6 +9,12 @@
 Requires PyTorch and scikit-learn; nothing is downloaded.
 """
 
+try:
+    import sklearn  # noqa: F401
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(f'the demo needs {error.name}: pip install "slova[{error.name}]"') from error
+
 from slova.demo.digits import load
 from slova.demo.page import page
 from slova.demo.results import Results, measure, table

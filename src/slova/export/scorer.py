@@ -59,9 +59,12 @@ def _graph(job: Job) -> Exported | None:
 
 def _traced(job: Job, rows: Array) -> tuple[Exported, Array]:
     """The scorer traced by torch, and the rows as a tensor."""
-    import torch
+    try:
+        import torch
 
-    from slova.export.network import exported_network
+        from slova.export.network import exported_network
+    except ImportError as error:
+        raise ImportError('this export needs PyTorch: pip install "slova[torch,onnx]"', name=error.name) from error
 
     tensor = torch.as_tensor(rows)
     example = tensor[:BATCH] if len(rows) > 1 else torch.cat([tensor, tensor])

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The kernels that read rows of logits (N, K) on a GPU: the answer from the top class.
+"""The kernels that read rows of logits (N, K) on a GPU: the answer from the top class, and the loss with its slope.
 
 A row of logits is read once, in tiles of `block` neighbouring classes, a few rows to a program. Every lane keeps the
 largest value it has seen; what is smaller goes into the sum of softplus(f) = max(f, 0) + log(1 + e), e = exp(-|f|), so
@@ -16,9 +16,10 @@ from torch import Tensor
 
 from slova.extreme.arithmetic import both, decay, exp, jit, log, log1p, on_device_of, one_minus_exp, tl, triton
 
-__all__ = ["Tile", "score_rows", "tile_for", "top_and_rest"]
+__all__ = ["Tile", "loss_and_slope", "score_rows", "tile_for", "top_and_rest"]
 
 UNROLL = 16  # tiles to one logarithm
+LOSS_BLOCK = 4096  # classes per program of the loss
 
 
 class Tile(NamedTuple):
@@ -203,3 +204,35 @@ def _mapped(log_p, numbers, TERMS: tl.constexpr):
         log_p = tl.load(numbers) * log_p + log(total)
         log_p = tl.where(log_p > 0.0, 0.0, log_p)
     return log_p
+
+
+def loss_and_slope(logits: Tensor, labels: Tensor, slope: Tensor | None) -> Tensor:
+    """-log P(label and no other) of each row, as far as the classes of these logits go; its derivative by the logits is
+    written to `slope`, which may be the logits themselves."""
+    rows, classes = logits.shape
+    blocks = triton.cdiv(classes, LOSS_BLOCK)
+    parts = torch.empty(rows, blocks, dtype=torch.float32, device=logits.device)
+    with on_device_of(logits):
+        _loss_and_slope[(rows, blocks)](
+            logits, labels, parts, logits if slope is None else slope, classes, blocks,
+            BLOCK=LOSS_BLOCK, SLOPE=slope is not None, num_warps=8,
+        )  # fmt: skip
+    return parts.sum(1, dtype=torch.float64)
+
+
+@jit
+def _loss_and_slope(
+    logits, labels, parts, slope, classes, blocks, BLOCK: tl.constexpr, SLOPE: tl.constexpr
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < classes
+    values = tl.load(logits + row * classes + column, mask=inside, other=float("-inf"))
+    own = inside & (column == tl.load(labels + row))
+    values = tl.where(own, -values, values)
+    e = decay(values)
+    tl.store(parts + row * blocks + tl.program_id(1), tl.sum(tl.maximum(values, 0.0) + log1p(e), 0))
+    if SLOPE:
+        chance = tl.where(values >= 0.0, 1.0, e) / (1.0 + e)
+        chance = tl.where(own, -chance, chance)
+        tl.store(slope + row * classes + column, chance.to(slope.dtype.element_ty), mask=inside)

@@ -138,7 +138,7 @@ def _loss_and_slope(logits: Tensor, labels: Tensor, dtype: torch.dtype | None) -
     With the label's own logit negated, loss = sum softplus(f) and the slope is sigmoid(f), negated back.
     """
     if fused(logits):
-        from slova.extreme.loss_kernels import loss_and_slope
+        from slova.extreme.kernels import loss_and_slope
 
         slope = None if dtype is None else logits if dtype == logits.dtype else torch.empty_like(logits, dtype=dtype)
         return loss_and_slope(logits, labels, slope), slope

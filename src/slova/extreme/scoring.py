@@ -14,7 +14,7 @@ from slova._validation import NONE_INDEX, check_logits, check_share
 from slova.calibration import Calibrator, ExponentialCalibration
 from slova.extreme.chunks import TRITON
 from slova.extreme.posterior import Fields, affine_of, posterior_answer, softmax_top
-from slova.extreme.readout import check, finish
+from slova.extreme.readout import check
 from slova.heads import SLOVA, SOFTMAX, Top, top_and_none
 from slova.prediction import Prediction
 from slova.scorer import Scorer
@@ -27,24 +27,20 @@ HALF_AND_SINGLE = (torch.float16, torch.bfloat16, torch.float32)
 def score(scorer: Scorer, logits: Array, *, reject: float = 0.0) -> Prediction:
     """`scorer.predict(logits, reject=reject)`, without gradients.
 
-    float32 and half precision on a GPU go through one kernel, which is limited by memory bandwidth, if the calibrators
+    float32 and half precision on a GPU go through one kernel, which is limited by memory bandwidth if the calibrators
     are exponential; anything else, numpy included, takes the vectorised path.
     """
-    if _fits(scorer, logits):
-        return _fused(scorer, logits.detach(), reject)
-    logits, _ = check_logits(logits)
-    check(scorer, logits.shape[-1])
-    logits = logits if isinstance(logits, np.ndarray) else logits.detach()
-    return finish(scorer, SLOVA.top(logits if scorer.before is None else scorer.before(logits)), reject)
-
-
-def _fits(scorer: Scorer, logits: Array) -> bool:
-    """Whether the kernel supports these logits and calibrators."""
-    return isinstance(logits, Tensor) and _runs_on(logits) and _is_exponential(scorer)
+    check_share(reject, "reject")
+    rows = logits.detach() if isinstance(logits, Tensor) else logits
+    rows, ops = (rows, TORCH) if isinstance(rows, Tensor) and _runs_on(rows) else check_logits(rows)
+    check(scorer, rows.shape[-1])
+    return scorer.answer(rows, ops, reject)
 
 
 def _runs_on(logits: Tensor) -> bool:
-    return TRITON and logits.is_cuda and logits.dtype in HALF_AND_SINGLE and logits.numel() > 0
+    """Whether a kernel can read these logits, half precision as it is."""
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    return TRITON and not traced and logits.is_cuda and logits.dtype in HALF_AND_SINGLE and logits.numel() > 0
 
 
 def _is_exponential(scorer: Scorer) -> bool:
@@ -52,19 +48,11 @@ def _is_exponential(scorer: Scorer) -> bool:
     return all(one is None or isinstance(one, ExponentialCalibration) for one in calibrators)
 
 
-def _fused(scorer: Scorer, logits: Tensor, reject: float) -> Prediction:
-    check(scorer, logits.shape[-1])
-    check_share(reject, "reject")
-    rows = logits.reshape(-1, logits.shape[-1]).contiguous()
-    return Prediction(*(numbers.reshape(logits.shape[:-1]) for numbers in _exponential(scorer, rows, reject)))
-
-
 def answer_on_gpu(scorer: Scorer, logits: Tensor, reject: float | Tensor, distances: Array | None) -> Fields | None:
     """The fields of a `Prediction` of logits that were checked, or None where no kernel gives them: in double
     precision, with gradients, while a program is traced, without Triton, and for heads and calibrators of one's own.
     Nothing here waits for the GPU."""
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-    if traced or not _runs_on(logits) or (torch.is_grad_enabled() and logits.requires_grad):
+    if not _runs_on(logits) or (torch.is_grad_enabled() and logits.requires_grad):
         return None
     rows = logits.detach().reshape(-1, logits.shape[-1]).contiguous()
     least = float(reject) if isinstance(reject, int | float) else 0.0

@@ -7,10 +7,9 @@
 Numbers are computed here, in Python; the page selects, merges and shows them. Nothing here imports PyTorch.
 """
 
-from slova.report.advised_page import advised_page
 from slova.report.details import details_of, usage_of
 from slova.report.measuring import measure
-from slova.report.model_page import FileResults, Model, model_page
+from slova.report.model_page import FileResults, Model, advised_page, model_page
 from slova.report.page import Extension, Page, render
 
 __all__ = [

@@ -14,9 +14,9 @@ from slova.artifact import atomic_path
 from slova.heads import Readout
 from slova.io import Block
 from slova.prediction import Prediction
-from slova.report.advised_page import advised_page
 from slova.report.details import details_of, usage_of
 from slova.report.measuring import measure
+from slova.report.model_page import advised_page
 from slova.report.page import render
 from slova.report.thumbnails import picture_of
 from slova.scorer import Scorer

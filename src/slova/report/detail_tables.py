@@ -11,7 +11,7 @@ from slova.heads import NONE
 from slova.metrics import Selection
 from slova.report.advice import RISKS, covered
 from slova.report.details import KINDS, Details, Usage
-from slova.report.sheets import Entry, sheet
+from slova.report.sheets import Entry, count, number, sheet
 
 __all__ = ["detail_tables", "drift_table"]
 
@@ -47,7 +47,7 @@ def _guarantees(selection: Selection) -> dict[str, Any]:
             rows.append([_percent(risk), Entry("not possible"), Entry("–"), Entry("–")])
         else:
             threshold, coverage, errors = found
-            rows.append([_percent(risk), _number(threshold), _percent(coverage), _percent(errors)])
+            rows.append([_percent(risk), number(threshold), _percent(coverage), _percent(errors)])
     heads = ("At most wrong", "Threshold (reject)", "Answered", "Wrong in this file")
     note = "Guaranteed with 95 % certainty for rows like these, if no fit has used them. Not possible: too few rows."
     return sheet("thresholds", "Thresholds for a promised risk", heads, rows, [note])
@@ -60,9 +60,9 @@ def _classes(details: Details, names: Sequence[str] | None) -> dict[str, Any]:
     rows = [
         [
             Entry(_name(int(k), names)),
-            _count(details.labels[k]),
+            count(details.labels[k]),
             _percent(details.right[k] / details.labels[k] if details.labels[k] else None),
-            _count(answers[k]),
+            count(answers[k]),
             *_gap(answers[k], details.right[k], details.confidence[k]),
         ]
         for k in chosen
@@ -75,7 +75,7 @@ def _classes(details: Details, names: Sequence[str] | None) -> dict[str, Any]:
 def _subgroups(details: Details, cut: str) -> dict[str, Any]:
     found = [(value, each) for (name, value), each in details.cuts.items() if name == cut]
     found.sort(key=lambda pair: -abs(pair[1][2] - pair[1][1]))
-    rows = [[Entry(value), _count(each[0]), *_gap(*each)] for value, each in found[:MOST]]
+    rows = [[Entry(value), count(each[0]), *_gap(*each)] for value, each in found[:MOST]]
     heads = (cut, "Rows", "Accuracy", "Mean confidence", "Difference")
     return sheet(f"by-{cut}", f"By {cut}", heads, rows, ["Largest effect first. Positive is too confident."])
 
@@ -109,7 +109,7 @@ def _examples(
 def drift_table(before: Usage, now: Usage, names: Sequence[str] | None = None) -> dict[str, Any]:
     """Means and the shares of the answers in two files; the ten classes that changed most."""
     both = (before, now)
-    rows = [[Entry("Rows"), *(_count(usage.rows) for usage in both), Entry("–")]]
+    rows = [[Entry("Rows"), *(count(usage.rows) for usage in both), Entry("–")]]
     sums = {"Mean confidence": "histogram", "P(none)": "none", "Ambiguous": "ambiguous"}
     for title, field in sums.items():
         totals = [getattr(usage, field) for usage in both]
@@ -128,14 +128,6 @@ def _changed(title: str, shares: Sequence[float]) -> list[Entry]:
 
 def _name(k: int, names: Sequence[str] | None) -> str:
     return "NONE" if k == NONE else f"class {k}" if names is None else str(names[k])
-
-
-def _count(rows: float) -> Entry:
-    return Entry(f"{int(rows):,}", float(rows))
-
-
-def _number(value: float) -> Entry:
-    return Entry(f"{value:.4f}", float(value))
 
 
 def _percent(share: float | None) -> Entry:

@@ -3,17 +3,20 @@ calibrator, before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from slova.metrics import Ece, Estimate, Reliability, Selection
+from slova.report.advice import drift, verdict
 from slova.report.bins import bin_columns
 from slova.report.colours import light_and_dark
+from slova.report.detail_tables import detail_tables, drift_table
+from slova.report.details import Details, Usage
 from slova.report.page import Page
-from slova.report.sheets import Entry, sheet
+from slova.report.sheets import Entry, count, number, sheet
 
-__all__ = ["FileResults", "Model", "Values", "model_page"]
+__all__ = ["FileResults", "Model", "Values", "advised_page", "model_page"]
 
 Values = Mapping[str, float | Estimate]
 
@@ -81,6 +84,32 @@ def model_page(
     return Page(title, [lede], {"series": series, "panels": [panel]}, footer)
 
 
+def advised_page(
+    title: str,
+    lede: str,
+    models: Sequence[Model],
+    details: Details,
+    *,
+    calibrated: bool,
+    before: Usage | None = None,
+    names: Sequence[str] | None = None,
+    picture: Callable[[int], str | None] = lambda row: None,
+) -> Page:
+    """The page of one model, or of one before and after calibration; the advice is about the last.
+
+    - details, before: of the last model, on the rows of the page and on earlier ones
+    - calibrated: whether it has a calibrator
+    - names, picture: names of the classes, and the image of a row
+    """
+    selection = models[-1].selection
+    notices = verdict(models[-1].ece, selection, calibrated=calibrated)
+    tables = detail_tables(details, selection, names, picture)
+    if before is not None:
+        notices.append(drift(before, details.usage))
+        tables.append(drift_table(before, details.usage, names))
+    return model_page(title, lede, models, notices=notices, tables=tables)
+
+
 def _files(model: Model) -> dict[str, FileResults]:
     return {INSIDE: model.inside, **model.outside}
 
@@ -121,7 +150,7 @@ def _tables(models: Sequence[Model]) -> list[dict[str, Any]]:
     notes = ["Accuracy with its exact 95 % interval.", *_within(known)]
     tables = [sheet("metrics", "All rows of the file", heads, known, notes)]
     others = [
-        (Entry(name), Entry(model.name), _count(found.rows), *(_number(found.values.get(key)) for key in OOD))
+        (Entry(name), Entry(model.name), count(found.rows), *(number(found.values.get(key)) for key in OOD))
         for name in models[0].outside
         for model in models
         for found in [model.outside[name]]
@@ -142,21 +171,7 @@ def _known(model: Model) -> list[Entry]:
     state = model.ece
     columns = (state.count, state.hits, state.total, state.squares)
     interval = Reliability.of(Ece(*(column.sum(keepdims=True) for column in columns)))
-    values = {name: _number(model.inside.values[name]) for name in KNOWN}
+    values = {name: number(model.inside.values[name]) for name in KNOWN}
     accuracy = values["accuracy"]
     said = f"{accuracy.text} ({interval.low[0]:.4f} to {interval.high[0]:.4f})"
-    return [_count(int(model.ece.count.sum())), *(values | {"accuracy": Entry(said, accuracy.value)}).values()]
-
-
-def _count(rows: int) -> Entry:
-    return Entry(f"{rows:,}", rows)
-
-
-def _number(value: float | Estimate | None) -> Entry:
-    """Four digits, and the bound of a value that is only known within one, where four digits show it."""
-    if value is None:
-        return Entry("–")
-    if isinstance(value, Estimate):
-        bound = f" ± {max(value.bound, 1e-4):.1g}" if value.bound > 5e-5 else ""
-        return Entry(f"{value.value:.4f}{bound}", float(value.value))
-    return Entry(f"{value:.4f}" if abs(value) != float("inf") else "∞", float(value))
+    return [count(int(model.ece.count.sum())), *(values | {"accuracy": Entry(said, accuracy.value)}).values()]

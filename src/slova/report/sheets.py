@@ -8,7 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Entry", "entry_content", "sheet"]
+from slova.metrics import Estimate
+
+__all__ = ["Entry", "count", "entry_content", "number", "sheet"]
 
 
 class Entry(NamedTuple):
@@ -30,6 +32,20 @@ def sheet(
         "rows": [[_content(entry) for entry in row] for row in rows],
         "csv": _csv(heads, rows),
     }
+
+
+def count(rows: float) -> Entry:
+    return Entry(f"{int(rows):,}", float(rows))
+
+
+def number(value: float | Estimate | None) -> Entry:
+    """Four digits, and the bound of a value that is only known within one, where four digits show it."""
+    if value is None:
+        return Entry("–")
+    if isinstance(value, Estimate):
+        bound = f" ± {max(value.bound, 1e-4):.1g}" if value.bound > 5e-5 else ""
+        return Entry(f"{value.value:.4f}{bound}", float(value.value))
+    return Entry(f"{value:.4f}" if abs(value) != float("inf") else "∞", float(value))
 
 
 def _content(entry: Entry) -> dict[str, Any]:
