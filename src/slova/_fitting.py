@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, detect_head
 from slova._fit_warnings import BAD, GIVEN, warn_if_bad
 from slova._outcomes import raw_log_none
-from slova._validation import NONE, Flags, Floats, Ints, check_groups, check_labels, check_rows, check_weight
+from slova._validation import NONE, Floats, Ints, check_groups, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
 from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
@@ -51,43 +51,50 @@ def fit_scorer(
     own = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
     found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), GIVEN)
     logits, _ = found.head.check(rows, classes)
-    given = {"distances": None if distances is None else to_numpy(distances), "groups": groups, "like": None}
-    given["none_weight"] = None if none_weight is None else check_weight(none_weight, labels)
-    options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, **given}
+    for_none = None if none_weight is None else check_weight(none_weight, labels)
+    data = _Rows(logits, labels, weight, for_none, None if distances is None else to_numpy(distances), groups)
+    options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
     with warnings_at_caller():
-        scorer = _fit(found.head, logits, labels, weight, options)
-        _warn_of_a_guess(found, scorer, logits, labels, weight, options)
-        prediction, readout = _cross_fitted(scorer, logits, labels, weight, options)
-        prediction, readout = prediction[own], Readout(*(part[own] for part in readout))
-        logits, labels, weight = logits[own], labels[own], None if weight is None else weight[own]
-        counts = weight if none_share is None else _with_share(labels, weight, none_share)
-        only_classes = groups is not None and none_share is not None and not (labels == NONE).any()
-        judged = _given_a_class(prediction, readout) if only_classes else (prediction, readout)
-        after = evaluate(*judged, labels, weight=counts)
-        fitted = replace(scorer, report=_report(scorer, found, logits, labels, after, counts))
+        scorer = _fit(found.head, data, options)
+        _warn_of_a_guess(found, scorer, data, options)
+        answers = _at(_cross_fitted(scorer, data, options), own)
+        data = data.at(own)
+        counts = data.weight if none_share is None else _with_share(data.labels, data.weight, none_share)
+        only_classes = groups is not None and none_share is not None and not (data.labels == NONE).any()
+        after = evaluate(*(_given_a_class(*answers) if only_classes else answers), data.labels, weight=counts)
+        fitted = replace(scorer, report=_report(scorer, found, data, after, counts))
         warn_if_bad(fitted)
-    drawn = np.ones(len(labels), bool) if none_share is None else labels != NONE  # from the inputs to come
-    return _with_guarantees(fitted, prediction, readout, labels, weight, drawn, seed)
+    drawn = np.ones(len(data.labels), bool) if none_share is None else data.labels != NONE  # from the inputs to come
+    drawn = drawn if data.weight is None else drawn & (data.weight > 0)
+    return _with_guarantees(fitted, _at(answers, drawn), data.at(drawn), seed)
 
 
-def _with_guarantees(
-    scorer: Scorer,
-    prediction: Prediction,
-    readout: Readout,
-    labels: Ints,
-    weight: Floats | None,
-    drawn: Flags,
-    seed: int,
-) -> Scorer:
+class _Rows(NamedTuple):
+    """What a scorer is fitted to, one entry per row."""
+
+    logits: Floats
+    labels: Ints
+    weight: Floats | None
+    none_weight: Floats | None
+    distances: Floats | None
+    groups: Ints | None
+
+    def at(self, which: Any) -> _Rows:
+        return _Rows(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
+
+
+def _at(answers: tuple[Prediction, Readout], which: Any) -> tuple[Prediction, Readout]:
+    return answers[0][which], Readout(*(part[which] for part in answers[1]))
+
+
+def _with_guarantees(scorer: Scorer, answers: tuple[Prediction, Readout], rows: _Rows, seed: int) -> Scorer:
     """With what `threshold` and `predict_set` look at, of the rows that are like the inputs to come."""
-    if weight is not None:
-        drawn = drawn & (weight > 0)
-        weight = weight[drawn]
-    hits, confidence = prediction.top == labels, prediction.confidence.astype(np.float64)
+    prediction, readout = answers
+    hits, confidence = prediction.top == rows.labels, prediction.confidence.astype(np.float64)
     return replace(
         scorer,
-        validation=selection_of(confidence[drawn], hits[drawn], weight=weight),
-        conformity=Conformity.of(Readout(*(part[drawn] for part in readout)), labels[drawn], seed),
+        validation=selection_of(confidence, hits, weight=rows.weight),
+        conformity=Conformity.of(readout, rows.labels, seed),
     )
 
 
@@ -129,22 +136,24 @@ def _checked(values: Array, labels: Array) -> tuple[Any, int, Ints]:
     return np.asarray(rows), rows.shape[1], column
 
 
-def _fit(head: Head, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]) -> Scorer:
+def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
+    logits, labels, weight = rows[:3]
     before = AffineCalibration.fit(logits, labels, weight=weight) if options["rescale"] else None
     logits = logits if before is None else before(logits)
     fit: Any = resolve(options["calibration"])
     kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
-    wanted = ("distances", "none_share", "none_weight", "groups", "seed", "like")
-    given = {name: options[name] for name in wanted if options[name] is not None}
+    wanted = {name: getattr(rows, name) for name in ("distances", "none_weight", "groups")}
+    wanted |= {name: options[name] for name in ("none_share", "seed", "like")}
+    given = {name: value for name, value in wanted.items() if value is not None}
     if unknown := sorted(given.keys() - {"groups", "seed", "like"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
     if fit is not None:
         takes = getattr(kind, "takes", "log_probs")
-        rows = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)
+        values = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)
         chosen = {name: value for name, value in given.items() if name in names}
-        scorer = replace(scorer, calibrator=fit(rows, labels, weight=weight, **chosen))
+        scorer = replace(scorer, calibrator=fit(values, labels, weight=weight, **chosen))
     if hasattr(scorer.calibrator, "none") or not (labels == NONE).any():
         return scorer
     return replace(scorer, none_calibrator=fit_none_calibrator(raw_log_none(scorer, logits, NUMPY), labels, weight))
@@ -158,56 +167,37 @@ def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -
     return ExponentialCalibration.fit(log_none[:, None], is_none, at_most_one=True, weight=weight)
 
 
-def _cross_fitted(
-    scorer: Scorer, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
-) -> tuple[Prediction, Readout]:
+def _cross_fitted(scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> tuple[Prediction, Readout]:
     """Predictions of the same rows, each by a fit that did not see it; by the fit itself where rows are too few."""
-    folds = FOLDS if logits.size <= MANY else 2
-    fold = np.random.default_rng(options["seed"]).permutation(len(labels)) % folds
-    if options["groups"] is not None:
-        fold = fold[options["groups"]]
-    counts = (labels != NONE) & (True if weight is None else weight > 0)
+    count = len(rows.labels)
+    folds = FOLDS if rows.logits.size <= MANY else 2
+    fold = np.random.default_rng(options["seed"]).permutation(count) % folds
+    if rows.groups is not None:
+        fold = fold[rows.groups]
+    counts = (rows.labels != NONE) & (True if rows.weight is None else rows.weight > 0)
     enough = all((counts & (fold != number)).sum() >= 2 for number in range(folds))
-    if (options["calibration"] is None and not options["rescale"]) or len(labels) < 2 * folds or not enough:
-        return _scored(scorer, logits, options["distances"])
+    if (options["calibration"] is None and not options["rescale"]) or count < 2 * folds or not enough:
+        return _scored(scorer, rows)
     if isinstance(scorer.calibrator, PosteriorCalibration) and counts.sum() >= CHOSEN_ONCE:
         options = options | {"like": scorer.calibrator}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given for the whole set
-        parts = [
-            _scored(*_held_out(scorer.head, fold == number, logits, labels, weight, options)) for number in range(folds)
-        ]
-    order = np.argsort(np.concatenate([np.flatnonzero(fold == number) for number in range(folds)]))
-    joined = [
-        np.concatenate([to_numpy(part) for part in column])[order] for column in zip(*map(_flat, parts), strict=True)
-    ]
+        fits = (_fit(scorer.head, rows.at(fold != number), options) for number in range(folds))
+        parts = [_scored(one, rows.at(fold == number)) for number, one in enumerate(fits)]
+    order = np.argsort(np.argsort(fold, kind="stable"))
+    columns = zip(*((*prediction, prediction.top, *readout) for prediction, readout in parts), strict=True)
+    joined = [np.concatenate([to_numpy(part) for part in column])[order] for column in columns]
     return Prediction(*joined[:5]), Readout(*joined[5:])
 
 
-def _flat(scored: tuple[Prediction, Readout]) -> tuple[Array, ...]:
-    prediction, readout = scored
-    return (*prediction, prediction.top, *readout)
+def _scored(scorer: Scorer, rows: _Rows) -> tuple[Prediction, Readout]:
+    given = rows.logits, NUMPY
+    return scorer.answer(*given, 0.0, rows.distances), scorer.readout(*given, rows.distances)
 
 
-def _held_out(
-    head: Head, rows: Array, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
-) -> tuple[Scorer, Floats, Floats | None]:
-    distances = options["distances"]
-    parts = {name: options[name] for name in ("distances", "groups", "none_weight")}
-    seen = options | {name: None if part is None else part[~rows] for name, part in parts.items()}
-    scorer = _fit(head, logits[~rows], labels[~rows], None if weight is None else weight[~rows], seen)
-    return scorer, logits[rows], None if distances is None else distances[rows]
-
-
-def _scored(scorer: Scorer, logits: Floats, distances: Floats | None) -> tuple[Prediction, Readout]:
-    return scorer.answer(logits, NUMPY, 0.0, distances), scorer.readout(logits, NUMPY, distances)
-
-
-def _report(
-    scorer: Scorer, found: Detected, logits: Floats, labels: Ints, after: Evaluation, weight: Floats | None
-) -> FitReport:
-    plain = Scorer(classes=scorer.classes, head=scorer.head)
-    before = evaluate(*_scored(plain, logits, None), labels, weight=weight)
+def _report(scorer: Scorer, found: Detected, rows: _Rows, after: Evaluation, weight: Floats | None) -> FitReport:
+    plain, labels = Scorer(classes=scorer.classes, head=scorer.head), rows.labels
+    before = evaluate(*_scored(plain, rows._replace(distances=None)), labels, weight=weight)
     known = labels[labels != NONE]
     return FitReport(
         rows=after.rows,
@@ -224,17 +214,15 @@ def _report(
     )
 
 
-def _warn_of_a_guess(
-    found: Detected, scorer: Scorer, logits: Floats, labels: Ints, weight: Floats | None, options: dict[str, Any]
-) -> None:
+def _warn_of_a_guess(found: Detected, scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> None:
     """Warns where the head is a guess, and the other one would give other answers."""
     if found.other is None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = _fit(found.other, logits, labels, weight, options)
-    answers = [_scored(one, logits, options["distances"])[0].confidence for one in (scorer, other)]
-    difference = float(np.average(np.abs(answers[0] - answers[1]), weights=weight))
+        other = _fit(found.other, rows, options)
+    answers = [_scored(one, rows)[0].confidence for one in (scorer, other)]
+    difference = float(np.average(np.abs(answers[0] - answers[1]), weights=rows.weight))
     if difference > BAD:
         message = f"{found.why}; the confidences of the two readings differ by {difference:.3f} on average"
         warnings.warn(message, CalibrationWarning, stacklevel=2)

@@ -29,20 +29,8 @@ from slova._backend import Array
 __all__ = ["ArtifactError", "atomic_path", "load", "loads", "pack", "pack_parts", "save", "unpack", "unpack_parts"]
 
 FORMAT, VERSION = "slova", 1
-DTYPES = {
-    "F64": "<f8",
-    "F32": "<f4",
-    "F16": "<f2",
-    "I64": "<i8",
-    "I32": "<i4",
-    "I16": "<i2",
-    "I8": "<i1",
-    "U64": "<u8",
-    "U32": "<u4",
-    "U16": "<u2",
-    "U8": "<u1",
-    "BOOL": "?",
-}
+SIZES = {"F": (2, 4, 8), "I": (1, 2, 4, 8), "U": (1, 2, 4, 8)}  # bytes of the types that numpy has as well
+DTYPES = {f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in SIZES for size in SIZES[kind]} | {"BOOL": "?"}
 
 Tensors = dict[str, Array]
 
@@ -76,9 +64,7 @@ def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy
     """The same from the bytes of a file; errors name the path that they came from."""
     header, data = _split(content, str(path))
     metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or FORMAT not in metadata:
-        raise ArtifactError(f"{path} is not a slova file")
-    if not isinstance(metadata[FORMAT], str):
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(FORMAT), str):
         raise ArtifactError(f"{path} is not a slova file")
     meta = _json(metadata[FORMAT], path)
     if meta.get("version") != VERSION:

@@ -100,13 +100,12 @@ def tracked(blocks: Iterable[Block], label: str) -> Iterator[Block]:
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Columns two spaces apart: the first to the left, the others, which are numbers, to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ([_cell(*cell) for cell in zip(range(len(widths)), row, widths, strict=True)] for row in rows)
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = (
+        [head.ljust(first), *(text.rjust(width) for text, width in zip(numbers, others, strict=True))]
+        for head, *numbers in rows
+    )
     return "\n".join("  ".join(line).rstrip() for line in lines)
-
-
-def _cell(column: int, text: str, width: int) -> str:
-    return text.rjust(width) if column else text.ljust(width)
 
 
 def print_json(content: Any) -> None:

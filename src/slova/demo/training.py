@@ -54,12 +54,7 @@ def network() -> nn.Sequential:
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 4, CLASSES))
 
 
-def train(
-    model: nn.Module,
-    digits: Digits,
-    loss: Callable[[nn.Module, Tensor, Tensor], Tensor],
-    report: Callable[[float], None],
-) -> nn.Module:
+def train(model: nn.Module, digits: Digits, loss: Loss, report: Callable[[float], None]) -> nn.Module:
     images, labels = digits.training
     optimiser = torch.optim.Adam(model.parameters(), RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4 * RATE, total_steps=STEPS)

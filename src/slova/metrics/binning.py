@@ -71,9 +71,14 @@ class BinCounts:
 
 def bin_index(confidence: Floats, bins: int, binning: str) -> Ints:
     """The bin of each confidence, from 0; `binning` is "width" or "mass"."""
-    if binning not in _BINNINGS:
-        raise ValueError(f"binning must be one of {sorted(_BINNINGS)}, got {binning!r}")
-    return _BINNINGS[binning](confidence, check_bins(bins))
+    if binning not in ("mass", "width"):
+        raise ValueError(f"binning must be one of ['mass', 'width'], got {binning!r}")
+    bins = check_bins(bins)
+    if binning == "width":
+        edges = np.arange(1, bins) / bins  # correctly rounded, so that the edge 3/5 is the number 0.6; linspace is not
+        return np.searchsorted(edges, confidence, side="right")
+    _, group, counts = np.unique(confidence, return_inverse=True, return_counts=True)
+    return mass_bins(counts, bins)[group]
 
 
 def mass_bins(counts: Counts, bins: int) -> Ints:
@@ -84,16 +89,3 @@ def mass_bins(counts: Counts, bins: int) -> Ints:
 def sums(index: Ints, weights: Floats, bins: int) -> Floats:
     """The sum of the weights in each of the bins."""
     return np.bincount(index, weights, minlength=bins).astype(np.float64, copy=False)
-
-
-def _width_index(confidence: Floats, bins: int) -> Ints:
-    edges = np.arange(1, bins) / bins  # correctly rounded, so that the edge 3/5 is the number 0.6; linspace is not
-    return np.searchsorted(edges, confidence, side="right")
-
-
-def _mass_index(confidence: Floats, bins: int) -> Ints:
-    _, group, counts = np.unique(confidence, return_inverse=True, return_counts=True)
-    return mass_bins(counts, bins)[group]
-
-
-_BINNINGS = {"width": _width_index, "mass": _mass_index}

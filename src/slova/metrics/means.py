@@ -12,7 +12,7 @@ import numpy as np
 
 from slova._mergeable import SAME, SUM, Mergeable
 from slova._types import Labels, LogNone, LogProbRows, ProbRows
-from slova._validation import Floats, check_labels, check_log_none, check_log_probs, check_probs, check_share
+from slova._validation import check_labels, check_log_none, check_log_probs, check_probs, check_share
 from slova.heads import NONE
 
 __all__ = ["Accuracy", "Brier", "Mmc", "Nll", "accuracy", "brier", "mmc", "nll"]
@@ -104,7 +104,8 @@ class Brier(_Mean):
     @classmethod
     def of(cls, probs: ProbRows, labels: Labels) -> Self:
         rows = check_probs(probs)
-        return cls(float(np.square(rows - _targets(labels, rows)).sum()), len(rows))
+        targets = np.arange(rows.shape[1]) == check_labels(labels, rows, "probs")[:, None]
+        return cls(float(np.square(rows - targets).sum()), len(rows))
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,3 @@ class Mmc(_Mean):
     def of(cls, probs: ProbRows) -> Self:
         rows = check_probs(probs)
         return cls(float(rows.max(axis=1).sum()), len(rows))
-
-
-def _targets(labels: Labels, rows: Floats) -> Floats:
-    column = check_labels(labels, rows, "probs")
-    targets = np.zeros_like(rows)
-    targets[column != NONE, column[column != NONE]] = 1.0
-    return targets
