@@ -17,8 +17,6 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["abandoned", "atomic_path", "temporary_name"]
-
 HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 
 

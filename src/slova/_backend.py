@@ -17,8 +17,6 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["NUMPY", "TORCH", "Array", "Backend", "floating", "in_chunks", "of", "to_numpy"]
-
 CHUNK = 1 << 21  # numbers at a time: a few megabytes, far below what a whole result would touch
 
 # A numpy array or a torch tensor: the two share operators but no base class. A function returns the kind it was given.

@@ -16,19 +16,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-__all__ = [
-    "LABELS",
-    "Batch",
-    "batches",
-    "cast_inputs",
-    "count",
-    "device_of",
-    "evaluation_mode",
-    "logits_of",
-    "run_network",
-    "with_progress",
-]
-
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
 

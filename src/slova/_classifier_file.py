@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from slova.classifier import Classifier
     from slova.vision.passes import Passes
 
-__all__ = ["load_classifier", "save_classifier"]
-
 
 def save_classifier(classifier: Classifier, path: str | Path) -> None:
     tensors, meta = pack_scorer(classifier.scorer)

@@ -21,8 +21,6 @@ from slova.vision.versions import VersionReader
 if TYPE_CHECKING:
     from slova.classifier import Classifier
 
-__all__ = ["ShiftOptions", "fit_classifier"]
-
 SYNTHETIC = 0.05  # the prior of NONE where its rows are synthetic, or given beside the validation data
 
 

@@ -24,8 +24,6 @@ from slova._batches import (
 )
 from slova._labels import encode, label_column
 
-__all__ = ["Collected", "Read", "as_inputs", "as_tensors", "check_names", "check_network", "collect"]
-
 
 class Collected(NamedTuple):
     """Logits (N, K) and labels (N,) on the host, the names of the classes, the inputs of the network as tensors of no

@@ -29,8 +29,6 @@ from slova._backend import NUMPY, Array, to_numpy
 from slova._validation import NONE, Floats, Ints
 from slova.heads import BINARY, BINARY_PROBABILITIES, OVA_PROBABILITIES, PROBABILITIES, SLOVA, SOFTMAX, Head
 
-__all__ = ["Detected", "check_kind", "detect_head"]
-
 SHARES = ("probabilities", "ova_probabilities", "binary_probabilities")  # heads that read probabilities
 LOOK = 256  # rows that are looked at before a prediction
 ROUNDING = 2e-3  # by which the sum of a row of probabilities may differ from one: half precision, or a few digits

@@ -12,8 +12,6 @@ from slova.calibration._posterior_choice import FEWEST_ROWS
 from slova.evaluation import FitReport
 from slova.scorer import Scorer
 
-__all__ = ["BAD", "GIVEN", "warn_if_bad"]
-
 GIVEN = "as given"  # the head of a fit that had nothing to recognise
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
 ENOUGH = 100  # rows that show whether logits say anything of the labels

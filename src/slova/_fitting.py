@@ -22,8 +22,6 @@ from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
 from slova.thresholds import selection_of
 
-__all__ = ["fit_none_calibrator", "fit_scorer"]
-
 FOLDS, MANY = 5, 200_000  # folds; numbers of logits beyond which two folds do
 # Rows from which on the folds fit the part of the model that all rows chose. Simulated, the cross-fitted NLL is then
 # too low by at most .0006. It would be by .002 with 500 rows and by .01 with 200: with fewer rows each fold chooses.

@@ -10,8 +10,6 @@ from slova._backend import Array, Backend, in_chunks
 from slova._types import BatchFloats, BatchLabels, Logits, LogProbs, TopIndex, Values
 from slova._validation import check_logits
 
-__all__ = ["Head", "Readout", "Top"]
-
 INF = float("inf")
 
 Formula = Callable[[Array, Backend], Array]

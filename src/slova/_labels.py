@@ -10,8 +10,6 @@ import numpy as np
 from slova._backend import to_numpy
 from slova._validation import NONE, Ints
 
-__all__ = ["encode", "label_column"]
-
 
 def label_column(labels: Any) -> np.ndarray:
     """Labels of any kind as a numpy column: integers, text, or objects."""

@@ -15,8 +15,6 @@ import numpy as np
 
 from slova import artifact
 
-__all__ = ["LEAST", "MOST", "SAME", "SUM", "Estimate", "Mergeable"]
-
 SUM = {"merge": operator.add}
 LEAST = {"merge": np.minimum}
 MOST = {"merge": np.maximum}

@@ -9,8 +9,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["enclosed", "json_text", "policy"]
-
 
 def enclosed(script: str) -> str:
     """A script whose names are its own, and which cannot end the element it stands in."""

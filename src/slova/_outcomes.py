@@ -13,8 +13,6 @@ from slova.heads import SLOVA, Readout, Top
 if TYPE_CHECKING:
     from slova.scorer import Scorer
 
-__all__ = ["answer", "none_source", "outcome_of_top", "raw_log_none", "readout"]
-
 TIE = 1e-6  # between the top class and those that an elementwise calibrator ties with it
 LOWEST = -1e4  # of a log-probability when the other classes share what is left: those at 0 then share equally
 

@@ -24,8 +24,6 @@ from slova.metrics import Selection
 from slova.metrics.confidence_histogram import CELLS
 from slova.scorer import Scorer
 
-__all__ = ["Saved", "check_names", "file_labels", "load_saved", "pack_scorer", "save_scorer", "unpack_saved"]
-
 PLACES: Mapping[str, Mapping[str, type]] = {
     "before": {word: kind for word, kind in CALIBRATORS.items() if kind.takes == "logits"},
     "calibrator": {word: kind for word, kind in CALIBRATORS.items() if kind.takes != "logits"},

@@ -14,29 +14,6 @@ from numpy.typing import NDArray
 
 from slova._backend import Array, Backend, floating, to_numpy
 
-__all__ = [
-    "NONE",
-    "NONE_INDEX",
-    "Flags",
-    "Floats",
-    "Ints",
-    "check_bins",
-    "check_confidence",
-    "check_distances",
-    "check_finite",
-    "check_groups",
-    "check_images",
-    "check_labels",
-    "check_log_none",
-    "check_log_probs",
-    "check_logits",
-    "check_probs",
-    "check_rows",
-    "check_share",
-    "check_weight",
-    "top_class",
-]
-
 
 class _None(int):
     """-1 that prints as NONE."""

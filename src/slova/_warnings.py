@@ -7,8 +7,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-__all__ = ["CalibrationWarning", "warnings_at_caller"]
-
 
 class CalibrationWarning(UserWarning):
     """The result of a fit is not good; the message names a remedy."""

@@ -88,7 +88,8 @@ def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dic
     meta: dict[str, Any] = {"type": words[0]}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
-        if isinstance(content, str | bool | int | float | tuple | None) and not _endless(content):
+        endless = isinstance(content, float) and not np.isfinite(content)  # JSON has no such number, an array has
+        if isinstance(content, str | bool | int | float | tuple | None) and not endless:
             meta[field.name] = content
         elif dataclasses.is_dataclass(content) and not isinstance(content, type):
             meta[field.name] = {
@@ -168,11 +169,6 @@ def unpack_parts(
     if missing:
         raise ArtifactError(f"the field {', '.join(missing)} is missing")
     return {name: None if meta[name] is None else unpack(tensors, meta[name], name, types[name]) for name in types}
-
-
-def _endless(content: Any) -> bool:
-    """A number that JSON cannot hold, which is stored as an array."""
-    return isinstance(content, float) and not np.isfinite(content)
 
 
 def _serialize(tensors: Tensors) -> bytes:

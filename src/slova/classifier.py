@@ -106,7 +106,8 @@ class Classifier(nn.Module):
         - shift_aware, normalize, layers, degrade, views: see `slova.vision.shift_aware`
         - batch_size, progress: rows per batch of tensors and Datasets; a progress bar, by default on a terminal
         """
-        from slova._classifier_fit import ShiftOptions, fit_classifier
+        from slova._classifier_fit import fit_classifier
+        from slova.vision.shift_aware import ShiftOptions
 
         options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share, "seed": seed}
         shift = ShiftOptions(shift_aware, normalize, layers, degrade, views)

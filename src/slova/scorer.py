@@ -238,23 +238,14 @@ class Scorer:
     @property
     def summary(self) -> list[str]:
         """What it is, in a few words: classes, kind of logits, calibration, rows and ECE of the fit, NONE."""
-        found = [] if self.report is None else [f"ECE {self.report.ece_before:.3f} -> {self.report.ece_after:.3f}"]
-        rows = "" if self.report is None else f" on {self.report.rows:,} rows"
-        calibration = f"{_name(self.calibrator)}{rows}"
-        shift = "" if self.report is None else self.report.shift
-        return [
-            f"{self.classes} classes",
-            self.head.kind,
-            calibration,
-            *found,
-            f"NONE {self.none}",
-            *filter(None, [shift]),
-        ]
+        name = "no" if self.calibrator is None else getattr(self.calibrator, "name", "own")
+        about, none = [f"{self.classes} classes", self.head.kind, f"{name} calibration"], f"NONE {self.none}"
+        if self.report is None:
+            return [*about, none]
+        about[-1] += f" on {self.report.rows:,} rows"
+        ece = f"ECE {self.report.ece_before:.3f} -> {self.report.ece_after:.3f}"
+        return [*about, ece, none, *filter(None, [self.report.shift])]
 
     def _checked(self, values: Logits) -> tuple[Logits, Backend]:
         check_kind(self.head, values)
         return self.head.check(values, self.classes)
-
-
-def _name(calibrator: Calibrator | None) -> str:
-    return "no calibration" if calibrator is None else f"{getattr(calibrator, 'name', 'own')} calibration"

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Objective", "bounded_logistic", "newton"]
-
 Vector = NDArray[np.float64]
 Objective = Callable[
     [Vector], tuple[float, Vector, Callable[[], Vector]]

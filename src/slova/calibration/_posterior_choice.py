@@ -23,8 +23,6 @@ from slova.calibration._posterior_fit import (
     terms_of,
 )
 
-__all__ = ["choose", "folds", "refit"]
-
 Vector = NDArray[np.float64]
 
 SMOOTHINGS = (0.0, 1e-4, 1e-3, 1e-2)

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from slova.calibration._newton import Objective, newton
 
-__all__ = ["Model", "Rows", "fit_classes", "fit_pairs", "fit_shared", "fit_temperature", "nll", "scores", "terms_of"]
-
 Vector = NDArray[np.float64]
 Labels = NDArray[np.int64]
 

@@ -17,8 +17,6 @@ from slova._backend import NUMPY, Array, Backend
 from slova.calibration._newton import bounded_logistic
 from slova.calibration._posterior_fit import LIMIT
 
-__all__ = ["fit_none", "none_features"]
-
 Vector = NDArray[np.float64]
 
 GAIN = 0.01  # of the negative log-likelihood on rows not seen, by which r must lower it; and one standard error

@@ -79,7 +79,7 @@ class DistanceCalibration:
             raise ValueError(f"distances must have shape {tuple(shape)}, got {tuple(distances.shape)}")
         log_odds = ops.clip(log_odds, -1e30, 1e30)  # finite, so that 0 times them is 0
         fields = (self.positive_weights, self.negative_weights, self.max_distance)
-        factors = steepness(distances, *(ops.like(numbers, log_odds) for numbers in fields), ops)
+        factors = steepness(distances, *(ops.like(numbers, log_odds) for numbers in fields), ops=ops)
         a, b = floored(factors, log_odds, ops)
         return log_softmax(b * ops.softplus(log_odds) - a * ops.softplus(-log_odds))
 

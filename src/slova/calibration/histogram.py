@@ -33,7 +33,8 @@ class HistogramBinning:
 
     def __post_init__(self) -> None:
         edges, values = (np.asarray(numbers, np.float64).reshape(-1) for numbers in (self.edges, self.values))
-        if len(values) != len(edges) + 1 or not (values.min() >= 0 and values.max() <= 1 and _increasing(edges)):
+        increasing = np.isfinite(edges).all() and (np.diff(edges) > 0).all()
+        if len(values) != len(edges) + 1 or not (values.min() >= 0 and values.max() <= 1 and increasing):
             raise ValueError(f"edges must increase, with one more probability than edges, got {edges} and {values}")
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "values", values)
@@ -74,7 +75,3 @@ def _equal_mass(probs: Array, count: Array, bins: int) -> Array:
     first = np.searchsorted(starts, np.arange(1, bins) / bins * count.sum() - 1e-9)
     first = first[first < len(probs)]
     return np.unique((probs[first - 1] + probs[first]) / 2)
-
-
-def _increasing(edges: Array) -> bool:
-    return bool(np.isfinite(edges).all() and np.all(np.diff(edges) > 0))

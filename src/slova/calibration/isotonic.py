@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from slova._backend import Array, floating
+from slova._backend import floating
 from slova._types import Labels, LogProbRows, LogProbs, Terms, Weight
 from slova.calibration.pairs import Pairs, Which
 
@@ -33,7 +33,8 @@ class IsotonicCalibration:
 
     def __post_init__(self) -> None:
         knots, values = (np.atleast_1d(np.asarray(numbers, np.float64)) for numbers in (self.knots, self.values))
-        if knots.shape != values.shape or knots.ndim != 1 or not knots.size or not _increasing(knots, values):
+        increasing = (np.diff(knots) > 0).all() and (np.diff(values) >= 0).all()
+        if knots.shape != values.shape or knots.ndim != 1 or not knots.size or not increasing:
             raise ValueError(f"knots must increase and their values must not decrease, got {knots} and {values}")
         if not (knots[0] >= 0 and knots[-1] <= 1 and values[0] >= 0 and values[-1] <= 1):
             raise ValueError(f"knots and values must be probabilities, got {knots} and {values}")
@@ -62,7 +63,3 @@ class IsotonicCalibration:
         found = isotonic_regression(hits / count, weights=count)
         ends = np.unique(np.append(found.blocks[:-1], found.blocks[1:] - 1))
         return cls(probs[ends], np.clip(found.x[ends], 0.0, 1.0))
-
-
-def _increasing(knots: Array, values: Array) -> bool:
-    return bool(np.all(np.diff(knots) > 0) and np.all(np.diff(values) >= 0))

@@ -77,8 +77,9 @@ def _solve(points: Points, mixture: Mixture, space: tuple[Vector, bool], *, tole
     best = mixture
     for _ in range(ROUNDS):
         mixture = _polish(mixture, points, tolerance**2)
-        steepest, gap = _descent(2 * points.weight * (mixture.at(points.t) - points.target), mixture, points.t, space)
-        best = replace(mixture, error=_error(mixture, points), gap=gap)
+        off = mixture.at(points.t) - points.target
+        steepest, gap = _descent(2 * points.weight * off, mixture, points.t, space)
+        best = replace(mixture, error=float(points.weight @ off**2), gap=gap)
         if gap <= tolerance * best.error or gap <= 1e-14:
             break
         mixture = _on_exponents(points, np.append(mixture.exponents, steepest))
@@ -226,7 +227,3 @@ def _lowest(places: Vector, values: Vector) -> Vector:
     bend = before - 2 * here + after
     shift = np.clip((before - after) / (2 * bend), -1, 1) if bend > 0 else 0.0
     return np.array([places[values.argmin()], places[i] + shift * (places[1] - places[0])])
-
-
-def _error(mixture: Mixture, points: Points) -> float:
-    return float(points.weight @ (mixture.at(points.t) - points.target) ** 2)

@@ -116,7 +116,7 @@ class PosteriorCalibration:
         a, b = ops.like(self.positive_weights[0], log_odds), ops.like(self.negative_weights[0], log_odds)
         if distances is not None:
             numbers = (ops.like(getattr(self, name), distances) for name in BY_DISTANCE)
-            a, b = floored(steepness(distances, *numbers, ops), log_odds, ops)
+            a, b = floored(steepness(distances, *numbers, ops=ops), log_odds, ops)
         mean = (a + b) / 2
         scores = ops.clip(a + mean * ops.like(self.class_positive, log_odds), 0.0, None) * log_p
         scores = scores + ops.clip(b + mean * ops.like(self.class_negative, log_odds), 0.0, None) * minus_log_q
@@ -221,18 +221,16 @@ def _rows(
     return rows.at(counts > 0)
 
 
-def steepness(distances: Array, positive: Array, negative: Array, furthest: Array, ops: Backend) -> tuple[Array, Array]:
+def steepness(distances: Array, positive: Array, negative: Array, furthest: Array, *, ops: Backend) -> list[Array]:
     """a and b at distances (..., D), before their floor, by the fields of `BY_DISTANCE`."""
     near = ops.clip((END - distances / furthest) / (END - EDGE), 0.0, 1.0).prod(-1)
-    a, b = (near * (weights[0] - (distances * weights[1:]).sum(-1)) for weights in (positive, negative))
-    return a, b
+    return [near * (weights[0] - (distances * weights[1:]).sum(-1)) for weights in (positive, negative)]
 
 
-def floored(factors: tuple[Array, Array], log_odds: Array, ops: Backend) -> tuple[Array, Array]:
+def floored(factors: list[Array], log_odds: Array, ops: Backend) -> list[Array]:
     """a and b (..., 1), at least their floor for log-odds (..., K)."""
     floor = _floor(log_odds, ops)
-    a, b = (ops.where(one > floor, one, floor)[..., None] for one in factors)
-    return a, b
+    return [ops.where(one > floor, one, floor)[..., None] for one in factors]
 
 
 def _floor(log_odds: Array, ops: Backend) -> Array:

@@ -92,7 +92,8 @@ def _given_rows(inputs: Any, network: nn.Module, like: Batch | None) -> Iterator
     size of one as a constant."""
     stream = batches(as_tensors(inputs, network), BATCH, device_of(network), labelled=False, inputs=count(like))
     for number, ((positional, named), _) in enumerate(stream):
-        yield (positional, named) if number else _two_rows(positional, named)
+        two = tuple(map(_two, positional)), {name: _two(value) for name, value in named.items()}
+        yield (positional, named) if number else two
 
 
 def _random_rows(network: nn.Module, like: Batch | None) -> Batch:
@@ -123,10 +124,6 @@ def _drawn(like: Tensor, generator: torch.Generator) -> Tensor:
             drawn = strength * drawn + torch.rand(ROWS, 1, 1, 1, generator=generator)
         return drawn.to(like.dtype)
     return torch.randint(0, 2, shape, generator=generator).to(like.dtype)
-
-
-def _two_rows(positional: tuple[Any, ...], named: dict[str, Any]) -> Batch:
-    return tuple(_two(value) for value in positional), {name: _two(value) for name, value in named.items()}
 
 
 def _two(value: Tensor) -> Tensor:

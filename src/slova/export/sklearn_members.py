@@ -28,7 +28,8 @@ OPSETS = {"": OPSET, "ai.onnx.ml": 3}
 
 def converted(members: Members | Multiclass, log_odds: nn.Module, table: Tensor, job: Job) -> Exported:
     """The graph of the members, followed by `log_odds`, head, calibrator and threshold."""
-    scores = torch.rand(len(table), job.scorer.classes * (2 if _takes_both(members) else 1))
+    pairs = isinstance(members, Members) and members.response.method == "predict_proba"
+    scores = torch.rand(len(table), job.scorer.classes * (2 if pairs else 1))
     tail = onnx.load_from_string(exported_network(log_odds, ((scores,), {}), ["scores"], job).content)
     head = _joined(members, table)
     head.ir_version = tail.ir_version
@@ -53,10 +54,6 @@ def _joined(members: Members | Multiclass, table: Tensor) -> ModelProto:
     output = helper.make_tensor_value_info(SCORES, TensorProto.FLOAT, ["batch", None])
     imports = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     return helper.make_model(helper.make_graph(nodes, "members", [X], [output], weights), opset_imports=imports)
-
-
-def _takes_both(members: Members | Multiclass) -> bool:
-    return isinstance(members, Members) and members.response.method == "predict_proba"
 
 
 def _member(model: Any, rows: np.ndarray, raw: bool) -> GraphProto:

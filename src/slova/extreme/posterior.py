@@ -57,7 +57,7 @@ def _numbers(calibrator: PosteriorCalibration, rows: Tensor, distances: Array | 
     if (distances := calibrator.checked_distances(rows, distances, TORCH)) is None:
         return numbers
     distances = distances.float()
-    a, b = steepness(distances, *by_distance, TORCH)
+    a, b = steepness(distances, *by_distance, ops=TORCH)
     more = torch.zeros_like(a) if calibrator.none is None else distances @ for_none
     return numbers._replace(per_row=torch.stack([a, b, more]))
 

@@ -22,13 +22,10 @@ __all__ = ["CELLS", "ConfidenceHistogram"]
 
 
 def _edges() -> Floats:
-    octaves = [_octave(e, max(2048 >> e, 32)) for e in range(1, 54)]
+    sizes = {e: max(2048 >> e, 32) for e in range(1, 54)}  # cells per octave
+    octaves = [(1.0 + np.arange(cells) / cells) * 2.0 ** -(e + 1) for e, cells in sizes.items()]
     below_half = np.concatenate([*octaves, [0.5]])
     return np.unique(np.concatenate([[0.0, np.finfo(np.float64).tiny], below_half, 1.0 - below_half, [1.0]]))
-
-
-def _octave(e: int, cells: int) -> Floats:
-    return (1.0 + np.arange(cells) / cells) * 2.0 ** -(e + 1)
 
 
 EDGES = _edges()

@@ -95,7 +95,8 @@ class ReliabilityDisplay(_Display):
     def plot(self, ax: Axes | None = None, **style: Any) -> Self:
         """Draw into these axes, or into the present ones."""
         ax, curve = self._axes(ax), self.curve
-        ax.plot([0, 1], [0, 1], ":", color="black", label=None if _has(ax, "perfect") else "perfect")
+        drawn = "perfect" in ax.get_legend_handles_labels()[1]
+        ax.plot([0, 1], [0, 1], ":", color="black", label=None if drawn else "perfect")
         span = np.clip([curve.accuracy - curve.low, curve.high - curve.accuracy], 0, 1)
         label = _labelled(self.name, f"ECE {self.ece:.3f}")
         options: dict[str, Any] = {"marker": "o", "markersize": 4, "capsize": 2, "label": label}
@@ -221,10 +222,6 @@ def _counts(predictions: Prediction | Array, labels: Array, bins: int) -> BinCou
 
 def _labelled(name: str | None, number: str) -> str:
     return number if name is None else f"{name}, {number}"
-
-
-def _has(ax: Axes, label: str) -> bool:
-    return label in ax.get_legend_handles_labels()[1]
 
 
 def _pyplot() -> Any:
