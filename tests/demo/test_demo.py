@@ -128,6 +128,7 @@ def test_the_command_prints_the_table_the_verdicts_and_what_to_try_next(tmp_path
 
 
 def test_the_command_names_the_extra_that_is_missing(monkeypatch):
+    monkeypatch.delitem(sys.modules, "slova.demo")
     monkeypatch.setitem(sys.modules, "sklearn", None)
     result = CliRunner().invoke(main, ["demo"])
     assert result.exit_code == 2
