@@ -33,7 +33,14 @@ MODULES = {
     "Calibration": ["slova.calibration", "slova.calibration.module"],
     "Guarantees": ["slova.thresholds", "slova.prediction_sets"],
     "Metrics": ["slova.metrics", "slova.metrics.plotting", "slova.metrics.torchmetrics"],
-    "Deployment": ["slova.export", "slova.batch", "slova.serve", "slova.report.arrays", "slova.artifact"],
+    "Deployment": [
+        "slova.export",
+        "slova.batch",
+        "slova.serve",
+        "slova.serve.ray",
+        "slova.report.arrays",
+        "slova.artifact",
+    ],
 }
 # Names that modules share with each other and users do not call: they are not in the reference.
 INTERNAL = {

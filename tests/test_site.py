@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "site_hooks.py")
 site_hooks = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(site_hooks)
-SHOWN_ELSEWHERE = ("slova.serve", "slova.report.arrays")  # in the snippets of docs/serving.md and docs/report.md
+SHOWN_ELSEWHERE = ("slova.serve", "slova.serve.ray", "slova.report.arrays")  # in docs/serving.md and docs/report.md
 QUESTIONS = {
     "how do I get a threshold for 1 % errors": "selective",
     "my logits are softmax": "troubleshooting",

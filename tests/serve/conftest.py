@@ -159,6 +159,18 @@ def running(app, limits=None):
         assert not thread.is_alive()
 
 
+@pytest.fixture(scope="session")
+def running_server():
+    """`with running_server(app, limits) as client`."""
+    return running
+
+
+@pytest.fixture(scope="session")
+def client_of():
+    """`client_of(port)`, for a server of another kind."""
+    return Client
+
+
 @pytest.fixture
 def serving():
     """`with serving(model, limits=..., ...) as client`."""

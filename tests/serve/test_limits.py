@@ -1,15 +1,19 @@
 """How much is taken on at a time, and from whom."""
 
 import json
+import re
 import socket
 import threading
 import time
 from contextlib import closing, suppress
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
-from slova.serve import Limits, Model, Tensor
+from slova.serve import Limits, Model, Tensor, application
 from slova.serve.load import scorer_model
 
 GOOD = {"inputs": [[4.0, -4.0, -5.0]]}
@@ -131,3 +135,16 @@ def test_two_tokens_are_none(scorer, serving):
         head, token = b"GET /predict HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", b"Authorization: Bearer s3cret\r\n"
         assert client.raw(head, token, b"\r\n").startswith(b"HTTP/1.1 200")
         assert client.raw(head, token, token, b"\r\n").startswith(b"HTTP/1.1 401")
+
+
+def test_under_a_prefix_health_and_pages_need_no_token_and_pages_load_what_is_under_it(scorer, running_server):
+    app = Starlette(routes=[Mount("/digits", application(scorer_model(scorer), token="s3cret"))])
+    app.router.lifespan_context = app.routes[0].app.router.lifespan_context
+    with running_server(app) as client:
+        assert client.get("/digits/v2/health/live")[0] == 200
+        assert client.get("/digits/predict")[0] == 401
+        for page in ("", "docs"):
+            links = re.findall(rb'(?:src|href)="([^":]+)"', client.ask("GET", f"/digits/{page}")[2])
+            assert len(links) >= 3
+            found = {client.ask("GET", urljoin(f"/digits/{page}", link.decode()))[0] for link in links}
+            assert found == {200}

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 import slova
 from slova.prediction import COLUMNS
 from slova.serve import schema
-from slova.serve.batching import Batcher, Job
+from slova.serve.batching import Batcher, Job, Queue
 from slova.serve.limits import Admission, Batching, Limits, RequestError, Ticket
 from slova.serve.middleware import Middleware, error_response
 from slova.serve.model import Arrays, Model
@@ -26,7 +26,7 @@ from slova.serve.pages import add_pages
 from slova.serve.requests import Counts, check_rows, most_marks, parse_infer, parse_predict
 from slova.serve.responses import VERSION, check_size, infer_response, predict_response
 
-__all__ = ["application"]
+__all__ = ["Service", "application", "asgi"]
 
 DEFAULT_LIMITS, DEFAULT_BATCHING = Limits(), Batching()
 SMALL = 64 << 10  # bytes of a body that is parsed at once; larger ones would delay others
@@ -49,7 +49,10 @@ def application(
 ) -> FastAPI:
     """The application that serves a model. With a `token`, requests without it are restricted to the health routes, the
     pages and the OpenAPI description. Drift is measured on the last `window` rows."""
-    service = Service(model, limits, batching, window)
+    return asgi(Service(model, limits, batching, window), token)
+
+
+def asgi(service: Service, token: str | None) -> FastAPI:
     app = FastAPI(
         title="slova", version=slova.__version__, description=schema.ABOUT, lifespan=service.working,
         docs_url=None, redoc_url=None, redirect_slashes=False,  # a redirect would follow a forged Host
@@ -66,11 +69,13 @@ def application(
 class Service:
     """A model with its queue, limits, metrics and drift monitor."""
 
-    def __init__(self, model: Model, limits: Limits, batching: Batching, window: int) -> None:
+    def __init__(
+        self, model: Model, limits: Limits, batching: Batching, window: int, queue: type[Queue] = Batcher
+    ) -> None:
         self.model, self.limits = model, limits
         self.admission = Admission(limits)
         self.metrics = ServerMetrics(model, DriftMonitor(model.validation, window), self.admission)
-        self.batcher = Batcher(model.run, batching, self.metrics.batches.observe)
+        self.batcher = queue(model.run, batching, self.metrics.batches.observe)
         self.most = most_marks(model, limits.rows)
         self._parser = ThreadPoolExecutor(1, "slova-parse")
 

@@ -11,9 +11,9 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from starlette.requests import ClientDisconnect
@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from slova.serve.limits import Batching, unavailable
 from slova.serve.model import Arrays, Values
 
-__all__ = ["Batcher", "Job"]
+__all__ = ["Batcher", "Job", "Queue", "Run", "outcomes"]
 
 Run = Callable[[Arrays, Sequence[str]], Mapping[str, Values]]
 DISCONNECT_CHECK_SECONDS = 0.05  # time in the queue after which the connection of the client is checked
@@ -55,6 +55,14 @@ class Job:
         if not self.answer.done() and waited > DISCONNECT_CHECK_SECONDS and await self.disconnected():
             self.resolve(ClientDisconnect())
         return self.answer.done()
+
+
+class Queue(Protocol):
+    """What runs the model on batches of requests, in this process."""
+
+    def __init__(self, run: Run, batching: Batching, observe: Callable[[int], None]) -> None: ...
+    def working(self) -> AbstractAsyncContextManager[None]: ...
+    async def outputs(self, job: Job) -> Arrays: ...
 
 
 class Batcher:
@@ -92,8 +100,8 @@ class Batcher:
             self._running = batch = await self._take()
             if batch:
                 self.observe(sum(job.rows for job in batch))
-                outcomes = await asyncio.get_running_loop().run_in_executor(pool, _outcomes, self.run, batch)
-                for job, outcome in zip(batch, outcomes, strict=True):
+                found = await asyncio.get_running_loop().run_in_executor(pool, outcomes, self.run, batch)
+                for job, outcome in zip(batch, found, strict=True):
                     job.resolve(outcome)
 
     async def _gather(self) -> None:
@@ -127,13 +135,13 @@ class Batcher:
         return batch
 
 
-def _outcomes(run: Run, batch: Sequence[Job]) -> list[Any]:
+def outcomes(run: Run, batch: Sequence[Job]) -> list[Any]:
     """The outputs or the exception of each job. Warnings about extreme inputs would fill the log of the server."""
     try:
         with np.errstate(all="ignore"):
             return _separated(run, batch)
     except Exception as error:
-        return [error] if len(batch) == 1 else [_outcomes(run, [job])[0] for job in batch]
+        return [error] if len(batch) == 1 else [outcomes(run, [job])[0] for job in batch]
 
 
 def _separated(run: Run, batch: Sequence[Job]) -> list[Arrays]:

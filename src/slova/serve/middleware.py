@@ -63,7 +63,7 @@ class Middleware:
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
             await error_response(431, f"the headers have more than {HEAD} bytes")(scope, receive, send)
-        elif self.token is not None and not _is_public(scope["path"]) and not self._authorized(scope):
+        elif self.token is not None and not _is_public(scope) and not self._authorized(scope):
             message = "the header Authorization: Bearer with the token of this server is required"
             await error_response(401, message, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
         else:
@@ -78,5 +78,6 @@ class Middleware:
         return scheme.lower() == b"bearer" and hmac.compare_digest(token, self.token)
 
 
-def _is_public(path: str) -> bool:
+def _is_public(scope: Scope) -> bool:
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
     return path in PUBLIC or path.startswith(("/pages/", "/v2/health/"))

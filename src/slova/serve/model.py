@@ -82,6 +82,12 @@ class Model:
             label = np.where(label == NONE, answer["log_probs"].argmax(axis=-1), label)
         return {**answer, "label": np.where(answer["confidence"] >= reject, label, NONE)}
 
+    def zeros(self, rows: int) -> Arrays | None:
+        """Inputs to check that the model runs; None if a shape is dynamic, because not every size may be valid."""
+        if any(-1 in tensor.shape[1:] for tensor in self.inputs):
+            return None
+        return {each.name: np.zeros((rows, *each.shape[1:]), DTYPES[each.datatype]) for each in self.inputs}
+
     def label_name(self, label: int) -> str | int | None:
         """The label in a plain response: the name if there are names, None for NONE."""
         if label == NONE:

@@ -30,7 +30,7 @@ function response([status, spec]) {
 const block = (value) => element("pre", JSON.stringify(value, null, 2));
 
 async function show() {
-  const api = await (await fetch("/openapi.json")).json();
+  const api = await (await fetch("openapi.json")).json();
   document.getElementById("about").textContent = api.info.description;
   const all = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, each]) => ({ tag: each.tags[0], node: operation(method, path, each) })));

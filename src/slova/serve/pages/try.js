@@ -14,7 +14,7 @@ async function request(path, options = {}) {
 }
 
 async function loadModel() {
-  model = await request("/predict");
+  model = await request("predict");
   by("model").textContent = model.model;
   const inputs = model.inputs.map((input) => `${input.name}: ${sizes(input).join(" × ") || "one number"}`).join("; ");
   by("inputs").textContent = `${model.classes} classes. Inputs per row: ${inputs}.`;
@@ -91,7 +91,7 @@ async function predict() {
   const inputs = model.inputs.map((input) => ({ name: input.name, datatype: input.datatype, shape: shapeOf(rows(input)), data: rows(input) }));
   const parameters = by("reject").value === "" ? {} : { reject: Number(by("reject").value) };
   const body = JSON.stringify({ inputs, parameters, outputs: OUTPUTS.map((name) => ({ name })) });
-  const { outputs } = await request(`/v2/models/${encodeURIComponent(model.model)}/infer`, { method: "POST", body });
+  const { outputs } = await request(`v2/models/${encodeURIComponent(model.model)}/infer`, { method: "POST", body });
   show(Object.fromEntries(outputs.map((output) => [output.name, output.data])));
 }
 
