@@ -68,6 +68,28 @@ def made(numbers, width=1, disconnected=False, wanted=("label",)):
     return Job({"x": np.repeat(np.asarray(numbers, float)[:, None], width, axis=1)}, wanted, is_disconnected)
 
 
+@pytest.mark.parametrize(("short", "expected"), [(float("inf"), "MainThread"), (0.0, "slova-model_0")])
+def test_a_lone_request_runs_at_once_where_the_last_run_of_such_rows_was_short(monkeypatch, short, expected):
+    threads, recorder = [], Recorder()
+    monkeypatch.setattr(batching, "SHORT", short)
+
+    def run(inputs, wanted):
+        threads.append(threading.current_thread().name)
+        return recorder(inputs, wanted)
+
+    async def ask():
+        batcher = Batcher(run, Batching(), lambda rows: None)
+        async with batcher.working():
+            for job in ([1, 2], [3], [4, 5], [6, 7, 8], ([9], {"width": 2}), ([9], {"width": 2})):
+                await batcher.outputs(made(job))
+            await asyncio.gather(*(batcher.outputs(made(([number], {"width": 2}))) for number in (10, 11)))
+
+    asyncio.run(ask())
+    new = "slova-model_0"  # more rows, or another shape, or more than one request
+    assert threads == [new, expected, expected, new, new, expected, new]
+    assert sorted(recorder.batches[-1]) == [10, 11]
+
+
 def test_queued_requests_run_in_one_batch_and_each_gets_its_own_rows():
     recorder, found = together([[1, 2], [3], [4, 5, 6]])
     assert recorder.batches == [[0], [1, 2, 3, 4, 5, 6]]

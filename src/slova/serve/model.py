@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class Model:
     validation: Values | None = None
     examples: Any = None
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Tensor, ...]:
         numbers = (Tensor(name, "FP32", (-1,)) for name in COLUMNS[1:])
         return (Tensor("label", "INT64", (-1,)), *numbers, Tensor("log_probs", "FP32", (-1, self.classes)))
