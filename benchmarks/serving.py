@@ -4,6 +4,8 @@ dynamic batching, limits, metrics or checks. Loopback, a fixed number of request
 python benchmarks/serving.py [--requests 2000] [--clients 1 16 64 256]
 
 Each pair is measured side by side in this run, in alternating rounds. Machines are noisy: compare ratios, not seconds.
+The time of a processor per request depends least on what else runs. Both servers read HTTP with h11, as `slova serve`
+always does.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def predict(body: dict):
     names = ("label", "confidence", "none", "ambiguous")
     return [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
 
-uvicorn.run(app, port=0, access_log=False)
+uvicorn.run(app, port=0, access_log=False, http="h11")
 """
 
 
@@ -78,19 +80,19 @@ def main() -> None:
 
 
 def compare(loads: list[Load], requests: int, ours: tuple[int, int], theirs: tuple[int, int]) -> None:
-    for port, _ in (ours, theirs):
-        measure(Load(1, 8), 500, port)  # warms up
+    for each in (ours, theirs):
+        measure(Load(1, 8), 500, *each)  # warms up
     before, counted, failed = (memory(ours[1]), memory(theirs[1])), 0, 0
     print(f"{requests:,} requests a round, median of {ROUNDS}; {PROCESSES} client processes, {os.cpu_count()} cores")
-    print(f"{'':30} {'slova serve':>28} {'plain FastAPI':>28}   ratio of")
-    print(f"{'':30} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9} {'req/s':>10}{'p50 ms':>9}{'p99 ms':>9}   req/s")
+    names = f"{'req/s':>10}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>8}"
+    print(f"{'':30} {'slova serve':>36} {'plain FastAPI':>36}   ratio of\n{'':30} {names} {names}   req/s")
     for load in loads:
-        rounds = [[measure(load, requests, port) for port, _ in servers(load, ours, theirs)] for _ in range(ROUNDS)]
-        columns = [np.median([each[i][:3] for each in rounds], axis=0) for i in range(len(rounds[0]))]
-        failed += sum(each[3] for one in rounds for each in one)
-        counted += sum(each[4] for one in rounds for each in one)
+        rounds = [[measure(load, requests, *each) for each in servers(load, ours, theirs)] for _ in range(ROUNDS)]
+        columns = [np.median([each[i][:4] for each in rounds], axis=0) for i in range(len(rounds[0]))]
+        failed += sum(each[4] for one in rounds for each in one)
+        counted += sum(each[5] for one in rounds for each in one)
         ratio = f"{columns[0][0] / columns[1][0]:7.2f}" if len(columns) > 1 else ""
-        print(f"{load!s:30} " + " ".join(f"{rate:10,.0f}{p50:9.2f}{p99:9.2f}" for rate, p50, p99 in columns) + ratio)
+        print(f"{load!s:30} " + " ".join("{:10,.0f}{:9.2f}{:9.2f}{:8.0f}".format(*each) for each in columns) + ratio)
     after = memory(ours[1]), memory(theirs[1])
     print(f"{counted:,} requests, {failed} errors")
     for name, first, last in zip(("slova serve", "plain"), before, after, strict=True):
@@ -101,17 +103,19 @@ def servers(load: Load, ours: tuple[int, int], theirs: tuple[int, int]) -> list[
     return [ours] if load.binary else [ours, theirs]
 
 
-def measure(load: Load, requests: int, port: int) -> tuple[float, float, float, int, int]:
-    """Requests per second, median and 99th percentile in milliseconds, number of errors, number of requests."""
+def measure(load: Load, requests: int, port: int, process: int) -> tuple[float, float, float, float, int, int]:
+    """Requests per second, median and 99th percentile in milliseconds, microseconds of a processor per request, number
+    of errors, number of requests."""
     each = max(1, load.connections // PROCESSES)
     processes = min(PROCESSES, load.connections)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         pool.map(time.sleep, [0.05] * processes)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), processor(process)
         found = pool.starmap(client, [(load, requests // processes, each, port)] * processes)
-        seconds = time.perf_counter() - start
+        seconds, used = time.perf_counter() - start, processor(process) - before
     times = np.concatenate([np.asarray(one[0]) for one in found]) * 1e3
-    return len(times) / seconds, *np.percentile(times, [50, 99]), sum(one[1] for one in found), len(times)
+    p50, p99 = np.percentile(times, [50, 99])
+    return len(times) / seconds, p50, p99, used / len(times) * 1e6, sum(one[1] for one in found), len(times)
 
 
 def client(load: Load, requests: int, connections: int, port: int) -> tuple[list[float], int]:
@@ -171,6 +175,12 @@ def started(command: list[str]) -> Iterator[tuple[int, int]]:
             yield int(found[1]), process.pid
         finally:
             process.send_signal(signal.SIGTERM)
+
+
+def processor(process: int) -> float:
+    """Seconds of a processor that a process has used, on Linux."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def memory(process: int) -> float:

@@ -4,13 +4,14 @@ what all predictions share: the body is read within limits, the model is run, an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
 from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 
@@ -122,14 +123,11 @@ class Service:
 def _add_predictions(app: FastAPI, service: Service) -> None:
     model, limits = service.model, service.limits
 
-    @app.post("/predict", summary="One prediction per row", **PLAIN, **schema.PREDICT)
     async def predict(request: Request) -> Response:
         with service.admission.enter(_client(request)) as ticket:
             inputs, reject = await service.parsed(request, ticket, parse_predict)
             return predict_response(await service.predict(request, inputs, COLUMNS, reject), model)
 
-    @app.post(f"{MODEL}/infer", summary="Run the model", **PROTOCOL, **schema.INFER)
-    @app.post(f"{VERSIONED}/infer", include_in_schema=False)
     async def infer(request: Request, name: str, version: str = VERSION) -> Response:
         _check(model, name, version)
         with service.admission.enter(_client(request)) as ticket:
@@ -137,6 +135,23 @@ def _add_predictions(app: FastAPI, service: Service) -> None:
             check_size(parsed, check_rows(parsed.inputs, limits), model, limits)
             answer = await service.predict(request, parsed.inputs, parsed.outputs, parsed.reject)
             return infer_response(parsed, answer, model)
+
+    add = partial(app.router.add_api_route, methods=["POST"], route_class_override=Direct)
+    add("/predict", predict, summary="One prediction per row", **PLAIN, **schema.PREDICT)
+    add(f"{MODEL}/infer", infer, summary="Run the model", **PROTOCOL, **schema.INFER)
+    add(f"{VERSIONED}/infer", infer, include_in_schema=False)
+
+
+class Direct(APIRoute):
+    """A route whose endpoint validates its request itself: FastAPI takes longer to find out that it has nothing to
+    validate than the endpoint takes for a row."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def answer(request: Request) -> Response:
+            response: Response = await self.endpoint(request, **request.path_params)
+            return response
+
+        return answer
 
 
 def _add_descriptions(app: FastAPI, service: Service) -> None:
