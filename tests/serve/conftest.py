@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import numpy as np
 import onnx
@@ -130,8 +130,9 @@ class Client:
             for part in parts:
                 connection.sendall(part)
             received = b""
-            while (until is None or until not in received) and (chunk := connection.recv(65536)):
-                received += chunk
+            with suppress(ConnectionResetError):  # the end of a connection whose request was not read to its end
+                while (until is None or until not in received) and (chunk := connection.recv(65536)):
+                    received += chunk
             return received
 
     def metrics(self, headers=None):

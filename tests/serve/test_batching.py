@@ -90,6 +90,32 @@ def test_a_lone_request_runs_at_once_where_the_last_run_of_such_rows_was_short(m
     assert sorted(recorder.batches[-1]) == [10, 11]
 
 
+def test_the_model_runs_once_at_a_time_when_a_running_request_is_cancelled(monkeypatch):
+    recorder, threads = Recorder(), []
+    monkeypatch.setattr(batching, "SHORT", float("inf"))
+
+    def run(inputs, wanted):
+        threads.append(threading.current_thread().name)
+        return recorder(inputs, wanted)
+
+    async def ask():
+        batcher = Batcher(run, Batching(), lambda rows: None)
+        async with batcher.working():
+            await batcher.outputs(made([1]))
+            recorder.started.clear()
+            recorder.gate.clear()
+            first = await running(batcher, recorder, [2, 3])
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            second = asyncio.create_task(batcher.outputs(made([4])))
+            await asyncio.sleep(0)
+            recorder.gate.set()
+            await second
+
+    asyncio.run(ask())
+    assert set(threads) == {"slova-model_0"}
+
+
 def test_queued_requests_run_in_one_batch_and_each_gets_its_own_rows():
     recorder, found = together([[1, 2], [3], [4, 5, 6]])
     assert recorder.batches == [[0], [1, 2, 3, 4, 5, 6]]

@@ -74,9 +74,9 @@ class Batcher:
     def __init__(self, run: Run, batching: Batching, observe: Callable[[int], None]) -> None:
         self.run, self.batching, self.observe = run, batching, observe
         self._waiting: deque[Job] = deque()
-        self._running: list[Job] = []
+        self._present: set[Job] = set()  # that wait or run
         self._arrived = asyncio.Event()
-        self._present = 0  # requests that wait or run
+        self._busy = False  # whether the thread runs the model, perhaps for clients that have disconnected
         self._short: tuple[Any, int] = (None, 0)  # the kind of the last run, and how many rows of it were short
 
     @asynccontextmanager
@@ -91,11 +91,11 @@ class Batcher:
             with suppress(asyncio.CancelledError):
                 await worker
             pool.shutdown(wait=False)
-            for job in (*self._running, *self._waiting):
+            for job in self._present:
                 job.resolve(unavailable("the server is shutting down"))
 
     async def outputs(self, job: Job) -> Arrays:
-        self._present += 1
+        self._present.add(job)
         try:
             if self._is_short(job):
                 await asyncio.sleep(0)  # requests that arrived together are counted before the first one runs
@@ -106,11 +106,12 @@ class Batcher:
                 self._arrived.set()
             return await job.answer
         finally:
-            self._present -= 1
+            self._present.remove(job)
 
     def _is_short(self, job: Job) -> bool:
         kind, rows = self._short
-        return self._present == 1 and not self.batching.seconds and job.rows <= rows and job.kind == kind
+        alone = len(self._present) == 1 and not self._busy and not self.batching.seconds
+        return alone and job.rows <= rows and job.kind == kind
 
     def _outcomes(self, batch: Sequence[Job]) -> list[Any]:
         """Run the model, and remember whether that was short."""
@@ -124,9 +125,10 @@ class Batcher:
     async def _work(self, pool: ThreadPoolExecutor) -> None:
         while True:
             await self._gather()
-            self._running = batch = await self._take()
-            if batch:
+            if batch := await self._take():
+                self._busy = True
                 found = await asyncio.get_running_loop().run_in_executor(pool, self._outcomes, batch)
+                self._busy = False
                 for job, outcome in zip(batch, found, strict=True):
                     job.resolve(outcome)
 
