@@ -57,7 +57,7 @@ def cluster(file, client_of):
     """Two replicas on a local cluster, which may have been started by the tests of the batch engines."""
     ours = not ray.is_initialized()
     if ours:
-        ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
+        ray.init("local", num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
     serve.start(http_options={"host": "127.0.0.1", "port": port})
