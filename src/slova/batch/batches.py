@@ -16,9 +16,9 @@ import numpy as np
 
 from slova.batch.engines import Outcome, try_task
 from slova.io import Block, TableError
-from slova.io.blocks import block_rows
-from slova.io.parquet import columns_of, labels_of, logits_of, pyarrow
-from slova.io.table import floating_logits, integer_labels
+from slova.io.blocks import Bounds
+from slova.io.parquet import block_of, columns_of, pyarrow
+from slova.io.table import check_block
 from slova.prediction import COLUMNS
 from slova.scorer import Scorer
 
@@ -54,23 +54,20 @@ def score_batch(batch: Any, scorer: Scorer, *, reject: float = 0.0, location: Lo
 
 def score_table(table: Any, scorer: Scorer, *, reject: float = 0.0) -> Any:
     """`score_batch` for an Arrow table, a few megabytes at a time."""
-    batches = table.to_batches(max_chunksize=block_rows(None, scorer.classes)) or [_no_rows(table.schema)]
+    batches = table.to_batches(max_chunksize=Bounds().few_rows(scorer.classes)) or [_no_rows(table.schema)]
     return pyarrow().Table.from_batches([score_batch(batch, scorer, reject=reject) for batch in batches])
 
 
 def read_batch(batch: Any, *, classes: int | None, labelled: bool = False, location: Location = UNKNOWN) -> Block:
     """Logits (n, K) in float32 or float64 without NaN and, if `labelled`, labels (n,) in int64 from NONE to K - 1."""
-    columns = columns_of(batch.schema, ("logits",), location.name)
-    logits = floating_logits(logits_of(batch, columns, location.name, location.first), location.name)
-    if not len(logits):
-        logits = np.empty((0, classes or logits.shape[1]), logits.dtype)
-    if classes is not None and logits.shape[1] != classes:
-        raise TableError(f"{location.name} has {logits.shape[1]} logits per row, expected {classes}, one per class")
-    missing = np.isnan(logits).any(axis=1)
-    if missing.any():
-        raise TableError(f"{location.name} has NaN in row {location.first + int(missing.argmax())} (counted from 0)")
-    labels = _labels(batch, logits.shape[1], location) if labelled else None
-    return Block(logits, labels, 1.0)
+    found = block_of(batch, ("logits", "labels") if labelled else ("logits",), *location)
+    if not len(found.logits):
+        found = found._replace(logits=np.empty((0, classes or found.logits.shape[1]), found.logits.dtype))
+    block = check_block(found, *location, classes)
+    if np.isnan(block.logits).any():
+        row = location.first + int(np.isnan(block.logits).any(axis=1).argmax())
+        raise TableError(f"{location.name} has NaN in row {row} (counted from 0)")
+    return block
 
 
 def fold_batches(batches: Iterable[Any], map_block: MapBlock[State], *, classes: int, labelled: bool) -> list[Outcome]:
@@ -96,11 +93,6 @@ def pack(state: Any) -> bytes:
 
 def unpack(content: bytes) -> Any:
     return pickle.loads(zlib.decompress(content))
-
-
-def _labels(batch: Any, classes: int, location: Location) -> Any:
-    columns_of(batch.schema, ("labels",), location.name)
-    return integer_labels(labels_of(batch, location.name), location.first, classes, location.name)
 
 
 def _no_rows(schema: Any) -> Any:

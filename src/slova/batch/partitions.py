@@ -5,6 +5,7 @@ Partitions are in the order of the rows: files as given, those of a folder sorte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 
 from slova.batch.batches import Location, read_batch
 from slova.io import Block, TableError
-from slova.io.blocks import MEMORY, Bounds, block_rows
-from slova.io.parquet import columns_of, declared_columns, declared_rows, open_parquet
+from slova.io.blocks import MEMORY, Bounds
+from slova.io.parquet import columns_of, declared_classes, declared_rows, open_parquet
 
 __all__ = ["ParquetFiles", "Partition", "Source"]
 
@@ -39,7 +40,7 @@ class Partition:
         """All or some columns, in batches of bounded size."""
         row = self.first
         with open_parquet(self.path) as file:
-            for batch in file.iter_batches(block_rows(self.size, classes), self.groups, columns):
+            for batch in file.iter_batches(Bounds(self.size).few_rows(classes), self.groups, columns):
                 yield Location(str(self.path), row), batch
                 row += batch.num_rows
 
@@ -106,13 +107,13 @@ def _classes(files: Sequence[Path], memory: int) -> int:
     classes, first = 0, None
     for path in files:
         with open_parquet(path) as file:
-            columns = columns_of(file.schema_arrow, ("logits",), path)
+            columns_of(file.schema_arrow, ("logits",), path)
             first = first or file.schema_arrow
             if not first.equals(file.schema_arrow):
                 raise TableError(f"{path} has other columns than {files[0]}: {_difference(file.schema_arrow, first)}")
             if file.metadata.num_rows:
-                classes = classes or declared_columns(file, columns)
-                declared_rows(file, columns, Bounds(classes=classes, memory=memory), path)
+                classes = classes or math.ceil(declared_classes(file, path))
+                declared_rows(file, Bounds(classes=classes, memory=memory), path)
     return max(1, classes)
 
 

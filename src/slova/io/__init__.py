@@ -11,7 +11,7 @@ written atomically. What each format must contain:
 
 from slova.io.blocks import Block, TableError
 from slova.io.csv import read_text_columns
-from slova.io.output import open_output
+from slova.io.formats import open_output
 from slova.io.table import Table
 
 __all__ = ["Block", "Table", "TableError", "open_output", "read_text_columns"]

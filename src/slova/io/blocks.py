@@ -1,4 +1,4 @@
-"""Definitions shared by all formats: blocks of rows, the size of a block, the names of columns, the error type."""
+"""Definitions shared by all formats: blocks of rows and their bounds, the names of columns, the error type."""
 
 from __future__ import annotations
 
@@ -14,21 +14,7 @@ import numpy as np
 
 from slova._backend import Array
 
-__all__ = [
-    "LABEL",
-    "MEMORY",
-    "Block",
-    "Bounds",
-    "Columns",
-    "OpenWriter",
-    "Read",
-    "TableError",
-    "block_rows",
-    "check_names",
-    "check_type",
-    "label_column",
-    "logit_columns",
-]
+__all__ = ["LABEL", "MEMORY", "Block", "Bounds", "Columns", "OpenWriter", "Read", "TableError"]
 
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
@@ -51,7 +37,7 @@ class Block(NamedTuple):
 
     logits: Array
     labels: Array
-    done: float
+    done: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,12 +52,17 @@ class Bounds:
     def rows(self, columns: int, path: Path | str, itemsize: int = 8) -> int:
         """The rows per block of a file that declares so many logits per row, checked before any is read."""
         self.check_classes(columns, path)
-        if columns * itemsize > self.memory:
+        row = max(1, columns * itemsize)
+        if row > self.memory:
             raise TableError(
-                f"{path} has {columns} logits per row: a row of {columns * itemsize >> 20} MiB is more than "
+                f"{path} has {columns} logits per row: a row of {row >> 20} MiB is more than "
                 f"--max-memory, {self.memory >> 20} MiB"
             )
-        return min(block_rows(self.size, max(1, columns)), max(1, self.memory // max(1, columns * itemsize)))
+        return min(self.few_rows(columns), max(1, self.memory // row))
+
+    def few_rows(self, columns: int) -> int:
+        """A few megabytes, unless the size is given."""
+        return self.size or max(1, min(ROWS, CELLS // max(1, columns)))
 
     def check_classes(self, columns: float, path: Path | str) -> None:
         if self.classes is not None and columns != self.classes:
@@ -80,12 +71,8 @@ class Bounds:
 
 Read = Callable[[Path, Sequence[str], Bounds], Iterator[Block]]
 """(path, roles, bounds) -> blocks; roles are "logits", "labels" or both."""
-OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Columns], None]]]
+OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Any], None]]]
 """path -> a context manager that yields a function to write blocks of columns, and completes the file on success."""
-
-
-def block_rows(size: int | None, classes: int) -> int:
-    return size if size is not None else max(1, min(ROWS, CELLS // classes))
 
 
 def check_type(dtype: np.dtype[Any], role: str, path: Path | str) -> None:
@@ -102,19 +89,18 @@ def check_names(names: Sequence[str], path: Path | str) -> None:
 
 def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:
     """The columns logit_0, logit_1, ... in order. Other numeric columns are not logits."""
-    for name in names:
-        if re.fullmatch(r"logit_\d+", name) and not re.fullmatch(NUMBERED, name):
-            raise TableError(f"{path} has the column {name!r}; expected logit_0, logit_1, ... without leading zeros")
-    numbered = {int(match[1]): name for name in names if (match := re.fullmatch(NUMBERED, name))}
-    if numbered and sorted(numbered) != list(range(len(numbered))):
-        raise TableError(
-            f"{path} has the columns {_name_list(names)}; expected logit_0 to logit_{len(numbered) - 1} without gaps"
-        )
-    if not numbered:
+    found = [name for name in names if re.fullmatch(r"logit_\d+", name)]
+    odd = next((name for name in found if not re.fullmatch(NUMBERED, name)), None)
+    if odd is not None:
+        raise TableError(f"{path} has the column {odd!r}; expected logit_0, logit_1, ... without leading zeros")
+    wanted = [f"logit_{k}" for k in range(len(found))]
+    if not found:
         raise TableError(
             f"{path} has no column of logits: expected logit_0, logit_1, ..., found {_name_list(names)}{also}"
         )
-    return [numbered[k] for k in sorted(numbered)]
+    if set(found) != set(wanted):
+        raise TableError(f"{path} has the columns {_name_list(names)}; expected logit_0 to {wanted[-1]} without gaps")
+    return wanted
 
 
 def label_column(names: Sequence[str], path: Path | str) -> str:

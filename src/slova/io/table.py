@@ -14,7 +14,7 @@ from slova.heads import NONE
 from slova.io.blocks import MEMORY, Block, Bounds, TableError, check_type
 from slova.io.formats import format_of
 
-__all__ = ["Table", "floating_logits", "integer_labels"]
+__all__ = ["Table", "check_block"]
 
 
 @dataclass(frozen=True)
@@ -82,38 +82,36 @@ class _Cursor:
         self.arrays, self.rest = arrays, np.empty(0, np.int64)
 
     def take(self, rows: int) -> Array:
-        parts, missing = [], rows
-        while missing and (len(self.rest) or self._refill()):
-            parts.append(self.rest[:missing])
-            missing, self.rest = missing - len(parts[-1]), self.rest[missing:]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-    def _refill(self) -> bool:
-        self.rest = next(self.arrays, np.empty(0, np.int64))
-        return len(self.rest) > 0
+        parts = [self.rest]
+        while sum(map(len, parts)) < rows and (following := next(self.arrays, None)) is not None:
+            parts.append(following)
+        found = np.concatenate([part for part in parts if len(part)] or parts)
+        self.rest = found[rows:]
+        return found[:rows]
 
 
 def _checked(table: Table, blocks: Iterator[Block], classes: int | None) -> Iterator[Block]:
     first = 0
     for block in blocks:
-        logits = floating_logits(block.logits, table.path)
-        Bounds(classes=classes).check_classes(logits.shape[1], table.path)
-        classes = logits.shape[1]
-        if np.isnan(logits).any():
-            raise _nan_error(table.path, first, logits, blocks)
-        labels = (
-            None if block.labels is None else integer_labels(block.labels, first, classes, table.labels or table.path)
-        )
-        first += len(logits)
-        yield Block(logits, labels, block.done)
+        block = check_block(block, table.path, first, classes, table.labels)
+        if np.isnan(block.logits).any():
+            raise _nan_error(table.path, first, block.logits, blocks)
+        classes, first = block.logits.shape[1], first + len(block.logits)
+        yield block
     if not first:
         raise TableError(f"{table.path} has no rows")
 
 
-def floating_logits(logits: Array, path: Path | str) -> Array:
-    """Logits as float32 or float64."""
-    check_type(logits.dtype, "logits", path)
-    return logits.astype(np.float32 if logits.dtype.itemsize <= 4 else np.float64, copy=False)
+def check_block(
+    block: Block, path: Path | str, first: int, classes: int | None, labels_path: Path | None = None
+) -> Block:
+    """Logits as float32 or float64, this many per row, and labels as int64."""
+    check_type(block.logits.dtype, "logits", path)
+    logits = block.logits.astype(np.float32 if block.logits.dtype.itemsize <= 4 else np.float64, copy=False)
+    Bounds(classes=classes).check_classes(logits.shape[1], path)
+    if block.labels is None:
+        return block._replace(logits=logits)
+    return Block(logits, integer_labels(block.labels, first, logits.shape[1], labels_path or path), block.done)
 
 
 def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> TableError:
@@ -128,7 +126,8 @@ def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> 
 
 
 def integer_labels(labels: Array, first: int, classes: int, path: Path | str) -> Array:
-    """Labels as int64; floating point is accepted where it is integral, as in csv files. One column has two classes."""
+    """Labels from NONE to K - 1; floating point is accepted where it is integral, as in csv files. One column has two
+    classes."""
     classes = max(2, classes)
     check_type(labels.dtype, "labels", path)
     bad = ~((labels >= NONE) & (labels < classes) & (labels == np.floor(labels)))
