@@ -14,7 +14,7 @@ from slova_bench.predictions import record
 from slova_bench.runner import EMBEDDED
 from slova_bench.store import XZ, Store
 
-from slova._batches import shown
+from slova._progress import with_progress
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, default=EMBEDDED)
     options = parser.parse_args()
     bench = Bench(dataset_recipe(options.on), Store(options.store, Path(__file__).parent, EMBEDDED))
-    found = record(bench, progress=lambda sets: shown(sets, None, "test sets"))
+    found = record(bench, progress=lambda sets: with_progress(sets, None, "test sets"))
     found.save(options.out / f"{options.on}.safetensors{XZ}")
 
 

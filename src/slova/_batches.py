@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-import click
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -105,16 +103,6 @@ def cast_inputs(network: nn.Module, batch: Batch) -> Batch:
     """The batch with its floats in the precision of the network."""
     named = {name: _cast(part, network) for name, part in batch[1].items()}
     return tuple(_cast(part, network) for part in batch[0]), named
-
-
-def with_progress(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
-    """The stream with a progress bar on standard error; by default on a terminal."""
-    show = sys.stderr.isatty() if progress is None else progress
-    length = None
-    with contextlib.suppress(TypeError):  # a stream without a length
-        length = len(stream)  # type: ignore[arg-type]
-    with click.progressbar(stream, length=length, label=label, file=sys.stderr, hidden=not show) as bar:
-        yield from bar
 
 
 class _Batches:

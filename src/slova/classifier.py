@@ -26,9 +26,10 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import floating
-from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
+from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network
 from slova._collect import Collected, as_inputs, check_network, collect
 from slova._outcomes import answer
+from slova._progress import with_progress
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModules
 from slova.heads import NONE, Head, Readout
@@ -206,8 +207,7 @@ class Classifier(nn.Module):
         return self._scorer
 
     def save(self, path: str | Path) -> None:
-        """Write weights, calibrators, names and the shapes of the inputs to one file of numbers and JSON, without the
-        network's code."""
+        """Write weights, calibrators, names and shapes of inputs to one file of numbers and JSON, without any code."""
         from slova._classifier_file import save_classifier
 
         save_classifier(self, path)

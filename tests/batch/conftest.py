@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,7 +76,10 @@ def local():
 
 @pytest.fixture(scope="session")
 def ray():
-    pytest.importorskip("ray.data")
+    data = pytest.importorskip("ray.data")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Ray warns of its own settings when they are first read
+        data.DataContext.get_current().enable_progress_bars = False
     with open_engine("ray", 2) as run:
         yield run
 

@@ -133,7 +133,7 @@ def test_a_killed_command_leaves_no_output_and_no_process(rows, model_file, tmp_
     with subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeded
     ) as process:
-        while not (writing := [path.name.split(".") for path in tmp_path.glob(".out.*.part/.part-*.parquet.*")]):
+        while not (writing := [path.name.split("-")[2] for path in tmp_path.glob(".out.*.part/.part-*.parquet.*")]):
             assert process.poll() is None
             time.sleep(0.01)
         os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
@@ -141,7 +141,7 @@ def test_a_killed_command_leaves_no_output_and_no_process(rows, model_file, tmp_
     assert process.returncode == code
     assert "Traceback" not in said
     assert not (tmp_path / "out").exists()
-    while any(psutil.pid_exists(int(name[3])) for name in writing):
+    while any(psutil.pid_exists(int(process)) for process in writing):
         time.sleep(0.01)
     if number != signal.SIGKILL:  # which gives nobody a chance to tidy up
         assert [path.name for path in tmp_path.iterdir()] == ["model.slova"]

@@ -62,10 +62,9 @@ def test_a_fit_is_that_of_one_process_bit_for_bit(engine, rows):
 
 
 def test_a_fit_is_judged_by_rows_that_it_did_not_see(engine, rows):
-    with open_engine("local", 1) as one, rows_of(rows.partitions(rows=300), one) as here:
-        wanted = fit_and_evaluate(here, Plan(pairs="top"))
-    with rows_of(rows.partitions(rows=300), engine) as there:
-        found = fit_and_evaluate(there, Plan(pairs="top"))
+    with open_engine("local", 1) as one:
+        wanted = fit_and_evaluate(rows_of(rows.partitions(rows=300), one), Plan(pairs="top"))
+    found = fit_and_evaluate(rows_of(rows.partitions(rows=300), engine), Plan(pairs="top"))
     assert found.report == wanted.report
     assert found.report.rows == ROWS
     assert found.report.ece_after < found.report.ece_before / 2
@@ -122,8 +121,8 @@ def kill_a_writer(folder: Path, killed: list[Path]) -> None:
         time.sleep(0.001)
     while not killed:
         for path in folder.glob(".out.*.part/.part-*.parquet.*"):
-            os.kill(int(path.name.split(".")[3]), signal.SIGKILL)
-            time.sleep(0.05)
-            if path.exists():  # so it was in the middle of it
+            part, process = path.name[1:].split(".parquet.")
+            os.kill(int(process.split("-")[1]), signal.SIGKILL)
+            if not (path.parent / f"{part}.parquet").exists():  # so it was in the middle of it
                 killed.append(path)
             break

@@ -26,7 +26,7 @@ def test_a_partition_and_a_block_are_no_larger_than_requested(rows):
     assert len(rows.partitions().partitions) == 3
     assert [partition.rows for partition in rows.partitions(rows=600).partitions] == [600, 600, 600, 200] * 3
     [first, *_] = rows.partitions(size=77).partitions
-    assert max(batch.num_rows for _, batch in first.batches(4)) == 77
+    assert max(batch.num_rows for _, batch in first.batches()) == 77
 
 
 def test_files_are_taken_in_the_order_they_are_given_in(rows):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from slova.batch.engines import Outcome, try_task
+from slova.batch.engines import try_task
 from slova.io import Block, TableError
 from slova.io.blocks import Bounds
 from slova.io.parquet import block_of, columns_of, pyarrow
@@ -43,18 +45,19 @@ def score_batch(batch: Any, scorer: Scorer, *, reject: float = 0.0, location: Lo
     """The batch with the columns of a `Prediction` in place of its logits. Other columns are kept, unless they have
     the same names."""
     block = read_batch(batch, classes=scorer.head.columns or scorer.classes, location=location)
-    answers = scorer.predict(block.logits, reject=reject)
     dropped = {*COLUMNS, *columns_of(batch.schema, ("logits",), location.name)}
-    kept = [name for name in batch.schema.names if name not in dropped]
-    columns = {name: pyarrow().array(np.asarray(column)) for name, column in answers.to_dict().items()}
-    fields = [batch.schema.field(name) for name in kept] + [(name, column.type) for name, column in columns.items()]
-    arrays = [*(batch.column(name) for name in kept), *columns.values()]
-    return pyarrow().RecordBatch.from_arrays(arrays, schema=pyarrow().schema(fields))
+    scored = batch.select([name for name in batch.schema.names if name not in dropped]).replace_schema_metadata(None)
+    for name, column in scorer.predict(block.logits, reject=reject).to_dict().items():
+        scored = scored.append_column(name, pyarrow().array(np.asarray(column)))
+    return scored
 
 
 def score_table(table: Any, scorer: Scorer, *, reject: float = 0.0) -> Any:
     """`score_batch` for an Arrow table, a few megabytes at a time."""
-    batches = table.to_batches(max_chunksize=Bounds().few_rows(scorer.classes)) or [_no_rows(table.schema)]
+    batches = table.to_batches(max_chunksize=Bounds().few_rows(scorer.classes))
+    if not batches:
+        nothing = [pyarrow().nulls(0, field.type) for field in table.schema]
+        batches = [pyarrow().RecordBatch.from_arrays(nothing, schema=table.schema)]
     return pyarrow().Table.from_batches([score_batch(batch, scorer, reject=reject) for batch in batches])
 
 
@@ -70,19 +73,18 @@ def read_batch(batch: Any, *, classes: int | None, labelled: bool = False, locat
     return block
 
 
-def fold_batches(batches: Iterable[Any], map_block: MapBlock[State], *, classes: int, labelled: bool) -> list[Outcome]:
-    """The merged and packed state of all batches as the only outcome; an empty list if there are no rows."""
+def fold_batches(batches: Iterable[Any], map_block: MapBlock[Any], *, classes: int, labelled: bool) -> Iterator[Any]:
+    """One batch with the merged state of all batches, packed with its error; no batch if there are no rows."""
 
-    def merged(batches: Iterable[Any]) -> bytes | None:
-        whole: Any = None
-        for batch in batches:
-            if batch.num_rows:
-                state = map_block(read_batch(batch, classes=classes, labelled=labelled), 0)
-                whole = state if whole is None else whole + state
-        return None if whole is None else pack(whole)
+    def merged(batches: Iterable[Any]) -> list[Any]:
+        some = (read_batch(batch, classes=classes, labelled=labelled) for batch in batches if batch.num_rows)
+        states = (map_block(block, 0) for block in some)
+        return [reduce(add, states, first) for first in states]
 
-    found = try_task(merged, batches)
-    return [] if found == (None, None) else [found]
+    problem, found = try_task(merged, batches)
+    if problem or found:
+        outcome = problem, found and found[0]
+        yield pyarrow().record_batch({"outcome": pyarrow().array([pack(outcome)], "binary")})
 
 
 def pack(state: Any) -> bytes:
@@ -93,7 +95,3 @@ def pack(state: Any) -> bytes:
 
 def unpack(content: bytes) -> Any:
     return pickle.loads(zlib.decompress(content))
-
-
-def _no_rows(schema: Any) -> Any:
-    return pyarrow().RecordBatch.from_arrays([pyarrow().nulls(0, field.type) for field in schema], schema=schema)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from slova._atomic import abandoned, temporary_name
 from slova.batch.engines import EngineError
-from slova.io.parquet import pyarrow
+from slova.io import open_output
 
 __all__ = ["check_folder", "commit_folder", "part_name", "write_part"]
 
@@ -63,29 +62,10 @@ def check_folder(output: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) 
 
 
 def write_part(staging: Path, number: int, batches: Iterable[Any]) -> None:
-    """Write one part atomically. The temporary name is unique to the process."""
-    path = staging / part_name(number)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "wb") as file:
-            _write(file, batches)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-
-
-def _write(file: Any, batches: Iterable[Any]) -> None:
-    writer: Any = None
-    try:
+    """Write one part atomically, under a temporary name that is unique to the process."""
+    with open_output(staging / part_name(number)) as write:
         for batch in batches:
-            writer = writer or pyarrow().parquet.ParquetWriter(file, batch.schema, write_page_checksum=True)
-            writer.write_batch(batch)
-    finally:
-        if writer is not None:
-            writer.close()
+            write(batch)
 
 
 def _recover(output: Path) -> None:

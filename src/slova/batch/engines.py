@@ -17,22 +17,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-__all__ = [
-    "ENGINES",
-    "EngineError",
-    "Opener",
-    "Outcome",
-    "Run",
-    "open_engine",
-    "require",
-    "results",
-    "try_task",
-    "unwrap",
-]
+__all__ = ["ATTEMPTS", "ENGINES", "EngineError", "Run", "open_engine", "require", "results", "try_task", "unwrap"]
 
+ATTEMPTS = 4  # of a task whose worker dies
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], Generator[Any, None, None]]
-Opener = Callable[[int | None], AbstractContextManager[Run]]
-"""(number of workers, None for one per core) -> a context manager that yields the engine."""
 Outcome = tuple[str | None, Any]
 """The error message or None, and the result."""
 
@@ -46,7 +34,9 @@ def _start(module: str, workers: int | None) -> AbstractContextManager[Run]:
     return started
 
 
-ENGINES: dict[str, Opener] = {name: partial(_start, f"slova.batch.{name}") for name in ("local", "ray", "spark")}
+ENGINES: dict[str, Callable[[int | None], AbstractContextManager[Run]]] = {
+    name: partial(_start, f"slova.batch.{name}") for name in ("local", "ray", "spark")
+}
 """Every engine by name. The module of an engine is imported when it is opened."""
 
 

@@ -55,7 +55,7 @@ def fit_and_evaluate(rows: Rows, plan: Plan) -> Scorer:
     """Fit the scorer and evaluate it by cross-fitting; with too few rows, on the rows of the fit."""
     recognised = recognise(rows, plan.head)
     uncalibrated = uncalibrated_scorer(recognised.head, rows)
-    folds = rows.fold(partial(_folds, uncalibrated, plan)).known
+    folds = list(rows.fold(partial(_folds, uncalibrated, plan)).values())
     whole = reduce(add, folds)
     scorer = _scorer(uncalibrated, whole, plan)
     cross_fitted = _cross_fitted_scorers(uncalibrated, folds, plan)
@@ -108,18 +108,12 @@ class _Histograms(FieldwiseSum):
     rows: int
 
 
-@dataclass(frozen=True)
-class _Folds:
-    """The histograms of each fold, None for a fold without rows."""
-
-    histograms: tuple[_Histograms | None, ...]
+class _Folds(dict[int, _Histograms]):
+    """The histograms of each fold that has rows."""
 
     def __add__(self, other: _Folds) -> _Folds:
-        return _Folds(tuple(map(_sum, self.histograms, other.histograms)))
-
-    @property
-    def known(self) -> list[_Histograms]:
-        return [histograms for histograms in self.histograms if histograms is not None]
+        both = {fold: self[fold] + other[fold] for fold in self.keys() & other.keys()}
+        return _Folds(sorted({**self, **other, **both}.items()))
 
 
 @dataclass(frozen=True)
@@ -143,13 +137,10 @@ class _Evaluation(FieldwiseSum):
     validation: Selection
 
 
-def _sum(left: _Histograms | None, right: _Histograms | None) -> _Histograms | None:
-    return left + right if left and right else left or right
-
-
 def _folds(uncalibrated: Scorer, plan: Plan, block: Block, first: int) -> _Folds:
     fold = _fold_numbers(first, len(block.labels))
-    return _Folds(tuple(_fold_histograms(uncalibrated, plan, block, fold == number) for number in range(FOLDS)))
+    parts = {i: Block(block.logits[fold == i], block.labels[fold == i]) for i in np.unique(fold).tolist()}
+    return _Folds({i: _histograms(uncalibrated, plan, part, 0) for i, part in parts.items()})
 
 
 def _fold_numbers(first: int, rows: int) -> Array:
@@ -166,11 +157,6 @@ def _histograms(uncalibrated: Scorer, plan: Plan, block: Block, first: int) -> _
     none = PairHistogram.of(raw_log_none(uncalibrated, logits, ops)[:, None], is_none)
     labels = np.bincount(block.labels[block.labels != NONE], minlength=uncalibrated.classes)
     return _Histograms(pairs, none, labels, len(block.labels))
-
-
-def _fold_histograms(uncalibrated: Scorer, plan: Plan, block: Block, selected: Array) -> _Histograms | None:
-    part = Block(block.logits[selected], block.labels[selected], block.done)
-    return _histograms(uncalibrated, plan, part, 0) if len(part.labels) else None
 
 
 def _scorer(uncalibrated: Scorer, histograms: _Histograms, plan: Plan) -> Scorer:

@@ -59,7 +59,7 @@ def score(
     check_folder(output, overwrite=overwrite, inputs=table.files)
     items = list(enumerate(table.partitions))
     with commit_folder(output, len(items), overwrite=overwrite) as staging, _open(engine) as run:
-        check_scorer(PartitionedRows(table.partitions, table.classes, run), scorer)
+        check_scorer(rows_of(table, run), scorer)
         task = _Task(replace(scorer, validation=None), reject, label_names, staging.absolute())
         counts = list(results(run, task, items))
         rows, rejected = sum(count[0] for count in counts), sum(count[1] for count in counts)
@@ -70,8 +70,8 @@ def score(
 
 def fit(source: Source | ParquetFiles | Rows, plan: Plan | None = None, *, engine: str | Run = "local") -> Scorer:
     """Fit a scorer to validation rows with a column `label`. Workers fill histograms, and one process merges them."""
-    with rows_of(source, engine) as rows:
-        return fit_scorer(rows, plan or Plan())
+    with _open(engine) as run:
+        return fit_scorer(rows_of(source, run), plan or Plan())
 
 
 def metrics(
@@ -83,23 +83,16 @@ def metrics(
 ) -> Values:
     """All metrics of rows with a column `label`. Workers fill states, and one process merges them. `ood` are OOD rows.
     A metric that its state determines only within a bound is an `Estimate`."""
-    with _open(engine) as run, rows_of(source, run) as rows:
-        if ood is None:
-            return compute_metrics(rows, scorer)
-        with rows_of(ood, run) as others:
-            return compute_metrics(rows, scorer, others)
+    with _open(engine) as run:
+        others = () if ood is None else (rows_of(ood, run),)
+        return compute_metrics(rows_of(source, run), scorer, *others)
 
 
-@contextlib.contextmanager
-def rows_of(source: Source | ParquetFiles | Rows, engine: str | Run) -> Iterator[Rows]:
+def rows_of(source: Source | ParquetFiles | Rows, run: Run) -> Rows:
     """Files as rows on an engine; rows that are on an engine already are returned as they are."""
     if isinstance(source, str | Path | list | tuple):
         source = ParquetFiles.of(source)
-    if not isinstance(source, ParquetFiles):
-        yield source
-        return
-    with _open(engine) as run:
-        yield PartitionedRows(source.partitions, source.classes, run)
+    return PartitionedRows(source.partitions, source.classes, run) if isinstance(source, ParquetFiles) else source
 
 
 def _open(engine: str | Run) -> AbstractContextManager[Run]:
@@ -122,7 +115,7 @@ class _Task:
         return counts[0], counts[1]
 
     def _scored(self, partition: Partition, counts: list[int]) -> Iterator[Any]:
-        for location, batch in partition.batches(self.scorer.classes):
+        for location, batch in partition.batches():
             scored = score_batch(batch, self.scorer, reject=self.reject, location=location)
             label = scored.column("label").to_numpy()
             counts[0], counts[1] = counts[0] + len(label), counts[1] + int((label == NONE).sum())

@@ -17,11 +17,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
 from typing import Any
 
-from slova.batch.engines import EngineError, Run
+from slova.batch.engines import ATTEMPTS, EngineError, Run
 
 __all__ = ["cores", "start"]
-
-ATTEMPTS = 4  # as many as Spark makes
 
 
 @contextlib.contextmanager

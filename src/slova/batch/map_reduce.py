@@ -6,7 +6,7 @@ divided into blocks, except for the rounding of sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
@@ -16,12 +16,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from slova._detect import check_kind
-from slova.batch.batches import MapBlock, pack, unpack
+from slova.batch.batches import MapBlock, fold_batches, pack, read_batch, unpack
 from slova.batch.engines import EngineError, Run, results, try_task, unwrap
 from slova.io import Block
 from slova.scorer import Scorer
 
-__all__ = ["PartitionedRows", "Rows", "check_scorer", "first_rows"]
+__all__ = ["EngineRows", "PartitionedRows", "Rows", "check_scorer", "first_rows"]
 
 TASKS = 256  # bounds the number of states that one process has to merge
 FIRST = 10_000  # rows by which a kind of logits is recognised
@@ -63,6 +63,36 @@ class PartitionedRows:
     def first(self, *, labelled: bool = True) -> Block:
         blocks = (block for each in self.partitions for _, block in each.blocks(self.classes, labelled=labelled))
         found: Block = unwrap(try_task(first_rows, blocks))
+        return found
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Rows of a Ray dataset or a Spark data frame. `mapped` maps a function of record batches over them and collects
+    its outcomes, and `take` returns a table of the first rows."""
+
+    classes: int
+    mapped: Callable[[Callable[..., Any]], Iterable[bytes]]
+    take: Callable[[int], Any]
+
+    @classmethod
+    def of(cls, mapped: Callable[[Callable[..., Any]], Iterable[bytes]], take: Callable[[int], Any]) -> EngineRows:
+        first = EngineRows(0, mapped, take)._first(1, classes=None)
+        return cls(int(first.logits.shape[1]), mapped, take)
+
+    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
+        task = partial(fold_batches, map_block=map_block, classes=self.classes, labelled=labelled)
+        whole: State = reduce(add, (unwrap(unpack(outcome)) for outcome in self.mapped(task)))
+        return whole
+
+    def first(self, *, labelled: bool = True) -> Block:
+        return self._first(FIRST, classes=self.classes, labelled=labelled)
+
+    def _first(self, rows: int, **options: Any) -> Block:
+        batches = self.take(rows).combine_chunks().to_batches()
+        if not batches:
+            raise EngineError("the data has no rows")
+        found: Block = unwrap(try_task(partial(read_batch, **options), batches[0]))
         return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,13 @@ class Partition:
     first: int
     rows: int
     before: int
-    size: int | None
+    size: int
 
-    def batches(self, classes: int, columns: Sequence[str] | None = None) -> Iterator[tuple[Location, Any]]:
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[tuple[Location, Any]]:
         """All or some columns, in batches of bounded size."""
         row = self.first
         with open_parquet(self.path) as file:
-            for batch in file.iter_batches(Bounds(self.size).few_rows(classes), self.groups, columns):
+            for batch in file.iter_batches(self.size, self.groups, columns):
                 yield Location(str(self.path), row), batch
                 row += batch.num_rows
 
@@ -48,7 +48,7 @@ class Partition:
         """Blocks with the number of their first row, counted over all files."""
         with open_parquet(self.path) as file:
             columns = columns_of(file.schema_arrow, ("logits", "labels") if labelled else ("logits",), self.path)
-        for location, batch in self.batches(classes, columns):
+        for location, batch in self.batches(columns):
             yield self.before + location.first, read_batch(batch, classes=classes, labelled=labelled, location=location)
 
 
@@ -70,13 +70,21 @@ class ParquetFiles:
     ) -> ParquetFiles:
         """`rows` is the approximate number of rows per partition, `size` the number per batch, and `memory` the most
         bytes that the logits of a batch may have."""
-        files = _files(source)
-        classes = _classes(files, memory)
-        size = size if size is None else max(1, min(size, memory // (8 * classes)))
+        files, classes, schema = _files(source), 0, None
         partitions: list[Partition] = []
         for path in files:
-            before = sum(partition.rows for partition in partitions)
-            partitions += _partitions(path, before, rows or max(1, min(ROWS, CELLS // classes)), size)
+            with open_parquet(path) as file:
+                columns_of(file.schema_arrow, ("logits",), path)
+                schema = schema or file.schema_arrow
+                if not schema.equals(file.schema_arrow):
+                    difference = _difference(file.schema_arrow, schema)
+                    raise TableError(f"{path} has other columns than {files[0]}: {difference}")
+                if file.metadata.num_rows:
+                    classes = classes or math.ceil(declared_classes(file, path))
+                    height = declared_rows(file, Bounds(size, classes, memory), path)
+                    before = sum(partition.rows for partition in partitions)
+                    held = rows or max(1, min(ROWS, CELLS // classes))
+                    partitions += _partitions(file.metadata, held, Partition(path, (), 0, 0, before, height))
         if not partitions:
             raise TableError(f"{files[0]} has no rows" if len(files) == 1 else f"none of {len(files)} files has rows")
         return cls(files, classes, tuple(partitions))
@@ -102,21 +110,6 @@ def _inside(folder: Path) -> list[Path]:
     return files
 
 
-def _classes(files: Sequence[Path], memory: int) -> int:
-    """The number of classes in the first file with rows. All files must have the same columns, and as many classes."""
-    classes, first = 0, None
-    for path in files:
-        with open_parquet(path) as file:
-            columns_of(file.schema_arrow, ("logits",), path)
-            first = first or file.schema_arrow
-            if not first.equals(file.schema_arrow):
-                raise TableError(f"{path} has other columns than {files[0]}: {_difference(file.schema_arrow, first)}")
-            if file.metadata.num_rows:
-                classes = classes or math.ceil(declared_classes(file, path))
-                declared_rows(file, Bounds(classes=classes, memory=memory), path)
-    return max(1, classes)
-
-
 def _difference(schema: Any, first: Any) -> str:
     """The first column in which two schemas differ."""
     ours, theirs = ([f"{field.name} ({field.type})" for field in each] for each in (schema, first))
@@ -124,14 +117,12 @@ def _difference(schema: Any, first: Any) -> str:
     return f"{odd[0]}, not {odd[1]}" if odd else f"{len(ours)} of them, not {len(theirs)}"
 
 
-def _partitions(path: Path, before: int, rows: int, size: int | None) -> list[Partition]:
-    with open_parquet(path) as file:
-        counts = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-    partitions, groups, first = [], [], 0
-    for group in range(len(counts)):
-        groups.append(group)
-        held = sum(counts[i] for i in groups)
-        if held and (held >= rows or group == len(counts) - 1):
-            partitions.append(Partition(path, tuple(groups), first, held, before, size))
-            first, groups = first + held, []
-    return partitions
+def _partitions(footer: Any, rows: int, empty: Partition) -> Iterator[Partition]:
+    """Row groups in order, until they have this many rows."""
+    partition = empty
+    for group in range(footer.num_row_groups):
+        held = partition.rows + footer.row_group(group).num_rows
+        partition = replace(partition, groups=(*partition.groups, group), rows=held)
+        if held and (held >= rows or group == footer.num_row_groups - 1):
+            yield partition
+            partition = replace(empty, first=partition.first + held)

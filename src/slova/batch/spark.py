@@ -1,36 +1,30 @@
-"""The engine `spark`: `mapInArrow` in the active Spark session, in that of spark-submit or PYSPARK_SUBMIT_ARGS, or in a
-new local one, which needs Java 17 or later.
+"""The engine `spark`: tasks in the active Spark session, in that of spark-submit or PYSPARK_SUBMIT_ARGS, or in a new
+local one, which needs Java 17 or later. A task whose worker died is repeated, up to four times in all.
 
-`score(frame, scorer)` scores a Spark data frame, and `rows(frame)` is accepted by `batch.fit` and `batch.metrics`. A
-task whose worker died is repeated, up to four times in all.
+`score(frame, scorer)` scores a Spark data frame, and `rows(frame)` is accepted by `batch.fit` and `batch.metrics`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from slova.batch.batches import MapBlock, fold_batches, read_batch, score_batch, score_table, unpack
-from slova.batch.engines import EngineError, Run, require, try_task, unwrap
+from slova.batch.batches import score_batch, score_table
+from slova.batch.engines import ATTEMPTS, EngineError, Run, require
 from slova.batch.local import cores
-from slova.batch.map_reduce import FIRST
-from slova.io import Block
-from slova.io.parquet import pyarrow
+from slova.batch.map_reduce import EngineRows
 from slova.scorer import Scorer
 
-__all__ = ["FrameRows", "rows", "score", "session", "start"]
+__all__ = ["rows", "score", "session", "start"]
 
-ATTEMPTS = 4  # the default of local[n] is one
 QUIET = {
     "spark.app.name": "slova",
     "spark.log.level": "OFF",
@@ -38,8 +32,6 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
 }
 LOCAL = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-
-State = TypeVar("State")
 
 
 def score(frame: Any, scorer: Scorer, *, reject: float = 0.0) -> Any:
@@ -52,45 +44,23 @@ def score(frame: Any, scorer: Scorer, *, reject: float = 0.0) -> Any:
         return frame.mapInArrow(partial(_scored, scorer=small, reject=reject), schema)
 
 
-def rows(frame: Any) -> FrameRows:
-    """The rows of a data frame with logits and a column `label`."""
-    with _no_pandas_warning():
-        first = frame.limit(1).toArrow().combine_chunks().to_batches()
-    if not first:
-        raise EngineError("the data frame has no rows")
-    return FrameRows(frame, int(read_batch(first[0], classes=None).logits.shape[1]))
-
-
-@dataclass(frozen=True)
-class FrameRows:
-    """Rows of a Spark data frame. Only states are collected."""
-
-    frame: Any
-    classes: int
-
-    def fold(self, map_block: MapBlock[State], *, labelled: bool = True) -> State:
-        function = partial(_states, map_block=map_block, classes=self.classes, labelled=labelled)
-        with _no_pandas_warning():
-            states = self.frame.mapInArrow(function, "outcome binary").collect()
-        whole: State = reduce(add, (unpack(unwrap(pickle.loads(row.outcome))) for row in states))
-        return whole
-
-    def first(self, *, labelled: bool = True) -> Block:
-        with _no_pandas_warning():
-            batches = self.frame.limit(FIRST).toArrow().combine_chunks().to_batches()
-        task = partial(read_batch, classes=self.classes, labelled=labelled)
-        found: Block = unwrap(try_task(task, batches[0]))
-        return found
-
-
 def _scored(batches: Iterable[Any], *, scorer: Scorer, reject: float) -> Iterator[Any]:
-    for batch in batches:
-        yield score_batch(batch, scorer, reject=reject)
+    return (score_batch(batch, scorer, reject=reject) for batch in batches)
 
 
-def _states(batches: Iterable[Any], *, map_block: MapBlock[Any], classes: int, labelled: bool) -> Iterator[Any]:
-    for found in fold_batches(batches, map_block, classes=classes, labelled=labelled):
-        yield pyarrow().RecordBatch.from_pydict({"outcome": pyarrow().array([pickle.dumps(found)], "binary")})
+def rows(frame: Any) -> EngineRows:
+    """The rows of a data frame with logits and a column `label`."""
+    return EngineRows.of(partial(_mapped, frame), partial(_first, frame))
+
+
+def _mapped(frame: Any, function: Callable[..., Any]) -> list[bytes]:
+    with _no_pandas_warning():
+        return [row.outcome for row in frame.mapInArrow(function, "outcome binary").collect()]
+
+
+def _first(frame: Any, count: int) -> Any:
+    with _no_pandas_warning():
+        return frame.limit(count).toArrow()
 
 
 @contextlib.contextmanager
@@ -102,6 +72,11 @@ def start(workers: int | None) -> Iterator[Run]:
     finally:
         if active is None:
             spark.stop()
+
+
+def _run(spark: Any, task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
+    """One partition, and so one task, per item. Results are collected at once."""
+    yield from spark.sparkContext.parallelize(items, len(items)).map(task).collect()
 
 
 def session(workers: int | None = None) -> Any:
@@ -147,19 +122,3 @@ def _no_pandas_warning() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
-
-
-def _run(spark: Any, task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
-    """One partition, and so one task, per item. Results are collected at once."""
-    numbers = spark.range(0, len(items), 1, len(items))
-    with _no_pandas_warning():
-        frame = numbers.mapInArrow(partial(_called, task=task, items=items), "number long, result binary")
-        done = sorted(frame.collect())
-    yield from (pickle.loads(row.result) for row in done)
-
-
-def _called(batches: Iterable[Any], *, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-    for batch in batches:
-        done = [pickle.dumps(task(items[number])) for number in batch.column(0).to_pylist()]
-        columns = {"number": batch.column(0), "result": pyarrow().array(done, "binary")}
-        yield pyarrow().RecordBatch.from_pydict(columns)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from slova._progress import progress
 from slova.cli.options import FILE
 from slova.cli.report import write
-from slova.cli.terminal import aligned, progress
+from slova.cli.terminal import aligned
 
 __all__ = ["demo"]
 

@@ -12,12 +12,13 @@ from typing import Any
 import click
 import numpy as np
 
+from slova._progress import progress
 from slova.batch.fitting import Plan, fit_and_evaluate
 from slova.calibration import CALIBRATORS
 from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, max_memory, workers
 from slova.cli.stream import check_engine_options, open_rows
-from slova.cli.terminal import print_json, progress
+from slova.cli.terminal import print_json
 from slova.io import Table, TableError
 from slova.scorer import Scorer
 

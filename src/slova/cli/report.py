@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from slova._progress import tracked
 from slova.artifact import atomic_path
 from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file, max_memory
 from slova.cli.stream import Streamed, columns_of, scorer_for
-from slova.cli.terminal import tracked
 from slova.io import Table, read_text_columns
 from slova.scorer import Scorer
 

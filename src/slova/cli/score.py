@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from slova._detect import check_kind
+from slova._progress import tracked
 from slova._scorer_file import Saved, file_labels
 from slova.batch.commit import check_folder
 from slova.batch.engines import open_engine
@@ -16,7 +17,7 @@ from slova.batch.partitions import ParquetFiles
 from slova.cli.files import check_output, load, threshold
 from slova.cli.options import FILE, as_json, batch_size, engine, max_memory, thresholds, workers
 from slova.cli.stream import check_engine_options
-from slova.cli.terminal import print_json, tracked
+from slova.cli.terminal import print_json
 from slova.heads import NONE
 from slova.io import Table, open_output
 

@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 import click
 
+from slova._progress import tracked
 from slova.batch.batches import MapBlock
 from slova.batch.engines import open_engine
 from slova.batch.fitting import recognise, uncalibrated_scorer
-from slova.batch.map_reduce import PartitionedRows, Rows, check_scorer, first_rows
+from slova.batch.jobs import rows_of
+from slova.batch.map_reduce import Rows, check_scorer, first_rows
 from slova.batch.partitions import ParquetFiles
-from slova.cli.terminal import tracked
 from slova.io import Block, Table
 from slova.scorer import Scorer
 
@@ -74,7 +75,7 @@ def open_rows(tables: Sequence[Table], engine: str | None, workers: int | None) 
         return
     sources = [_parquet(table) for table in tables]
     with open_engine(engine, workers) as run:
-        yield [PartitionedRows(source.partitions, source.classes, run) for source in sources]
+        yield [rows_of(source, run) for source in sources]
 
 
 def check_engine_options(engine: str | None, **options: Any) -> None:

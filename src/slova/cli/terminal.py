@@ -1,4 +1,4 @@
-"""The terminal for every command: errors and warnings in one line, exit codes, progress, tables, JSON."""
+"""The terminal for every command: errors and warnings in one line, exit codes, tables, JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import click
 
-if TYPE_CHECKING:
-    from slova.io import Block
-
-__all__ = ["Program", "aligned", "print_json", "progress", "tracked"]
+__all__ = ["Program", "aligned", "print_json"]
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
 
@@ -79,23 +76,6 @@ def _exit_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def progress(label: str) -> Iterator[Callable[[float], None]]:
-    """A function that takes the share that is done; a bar on stderr shows it if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda share: None
-        return
-    with click.progressbar(length=1000, label=label, file=sys.stderr) as bar:
-        yield lambda share: bar.update(round(1000 * share) - bar.pos)
-
-
-def tracked(blocks: Iterable[Block], label: str) -> Iterator[Block]:
-    with progress(label) as report:
-        for block in blocks:
-            yield block
-            report(block.done)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,6 @@
 """parquet files, read and written by pyarrow (the extra `slova[parquet]`).
 
-A file is read by `ParquetFile.iter_batches`: scanners of `pyarrow.dataset` read ahead, and hold whole row groups.
+A file is read by `ParquetFile.iter_batches`: a scanner of `pyarrow.dataset` needs several times the memory.
 """
 
 from __future__ import annotations

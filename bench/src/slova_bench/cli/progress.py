@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from slova._progress import progress
 from slova.cli.terminal import INTERRUPTED
 from slova_bench.cli.summary import label
 
@@ -23,16 +24,17 @@ def run_with_progress(plan: Plan) -> tuple[list[Row], int]:
     """All rows, and how many sets are left to measure. An interrupt ends the program with a message."""
     from slova_bench.runner import execute
 
-    progress = _Progress()
-    with _threads(1 if plan.on == "digits" else None):  # its networks are too small to share between cores
+    threads = 1 if plan.on == "digits" else None  # its networks are too small to share between cores
+    with progress(f"{plan.experiment} on {plan.on}") as report, _threads(threads):
+        measured = _Measured(report)
         try:
-            rows = execute(plan, progress, progress.expect)
+            rows = execute(plan, measured, measured.expect)
         except KeyboardInterrupt:
             kept = f"{len(plan.rows.read()):,} rows kept in {plan.rows.path}"
             click.echo(f"interrupted: {kept}; the same command continues from there", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-    click.echo(f"{len(rows):,} rows in {plan.rows.path}, {progress.new:,} of them new", err=True)
-    return rows, progress.left
+    click.echo(f"{len(rows):,} rows in {plan.rows.path}, {measured.new:,} of them new", err=True)
+    return rows, measured.left
 
 
 @contextlib.contextmanager
@@ -47,15 +49,15 @@ def _threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class _Progress:
-    """A callback that prints what was measured and the time left to standard error, at most once per second."""
+class _Measured:
+    """A callback that reports what was measured, the share that is done and the time left."""
 
-    def __init__(self) -> None:
-        self.new, self.printed, self.start, self.estimate = 0, 0.0, time.monotonic(), TimeLeft([])
-        self.last = self.start
+    def __init__(self, report: Callable[..., None]) -> None:
+        self.report, self.new, self.all, self.estimate = report, 0, 0, TimeLeft([])
+        self.start = self.last = time.monotonic()
 
     def expect(self, work: list[int]) -> None:
-        self.estimate = TimeLeft(work)
+        self.estimate, self.all = TimeLeft(work), sum(work)
 
     @property
     def left(self) -> int:
@@ -65,11 +67,12 @@ class _Progress:
         self.new += len(rows)
         now = time.monotonic()
         seconds, self.last = self.estimate(now - self.last), now
-        if rows and now - self.printed >= 1:
-            self.printed, row = now, rows[-1]
+        if rows:
+            row = rows[-1]
             where = f"{row.test} {row.shift} {row.level:g}" if row.shift else row.test
             passed = f"{now - self.start:6.0f} s  {self.new:6,} rows"
-            click.echo(f"{passed}  about {_time(seconds)} left  {label(row)}, seed {row.seed}: {where}", err=True)
+            note = f"{passed}  about {_time(seconds)} left  {label(row)}, seed {row.seed}: {where}"
+            self.report(1 - self.left / max(1, self.all), note)
 
 
 class TimeLeft:

@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
-
 from slova._backend import Array
+from slova._progress import progress
 
 __all__ = ["Archive", "DataError", "fetch"]
 
@@ -70,11 +68,11 @@ def _stream(name: str, url: str, output_file: str, _: object) -> None:
     requests = importlib.import_module("requests")  # which pooch depends on
     with requests.get(url, stream=True, timeout=TIMEOUT) as response, open(output_file, "wb") as file:
         response.raise_for_status()
-        size, hidden = int(response.headers.get("content-length", 0)), not sys.stderr.isatty()
-        with click.progressbar(length=size, label=name, file=sys.stderr, hidden=hidden) as bar:
+        size = int(response.headers.get("content-length", 0))
+        with progress(name) as report:
             for chunk in response.iter_content(CHUNK):
                 file.write(chunk)
-                bar.update(len(chunk))
+                report(file.tell() / max(1, size, file.tell()))
 
 
 def _md5(path: Path) -> str:
