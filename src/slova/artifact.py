@@ -17,11 +17,12 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
 
 from slova._atomic import atomic_path
 from slova._backend import Array
@@ -42,7 +43,7 @@ class ArtifactError(ValueError):
 def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
     """Write named arrays (numpy, or torch in any of its types) and JSON to one file, atomically."""
     text = json.dumps({**meta, "format": FORMAT, "version": VERSION, "kind": kind}, sort_keys=True, allow_nan=False)
-    header, data = _split(_serialize(dict(tensors)), str(path))
+    header, data = _split(_serialize(dict(tensors)), str(path))  # safetensors itself writes metadata in any order
     header["__metadata__"] = {FORMAT: text, "sha256": _digest(header, text, data)}
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % 8)
@@ -74,7 +75,7 @@ def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy
     if meta.get("kind") not in kinds:
         raise ArtifactError(f"{path} holds a {meta.get('kind')}, expected a {' or '.join(kinds)}")
     try:
-        return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, data)), meta
+        return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, content)), meta
     except Exception as error:  # those of safetensors and torch have no common base class
         raise ArtifactError(f"{path} has an array that cannot be read: {error}") from error
 
@@ -217,14 +218,14 @@ def _digest(header: Mapping[str, Any], text: str, data: memoryview) -> str:
     return hashlib.sha256(b"\0".join([text.encode(), table.encode(), hashlib.sha256(data).digest()])).hexdigest()
 
 
-def _numpy_arrays(header: Mapping[str, Any], data: memoryview) -> Tensors:
+def _numpy_arrays(names: Iterable[str], content: bytes) -> Tensors:
     """The arrays of types that numpy has; others, such as bfloat16 weights, are for torch."""
-    arrays = {}
-    for name, entry in header.items():
-        if entry["dtype"] in DTYPES:
-            first, last = entry["data_offsets"]
-            arrays[name] = np.frombuffer(data[first:last], DTYPES[entry["dtype"]]).reshape(entry["shape"]).copy()
-    return arrays
+    found: dict[str, Any] = dict(safetensors.deserialize(content))  # type: ignore[no-untyped-call]
+    return {
+        name: np.frombuffer(found[name]["data"], DTYPES[found[name]["dtype"]]).reshape(found[name]["shape"])
+        for name in names
+        if found[name]["dtype"] in DTYPES
+    }
 
 
 def _torch_tensors(content: bytes) -> Tensors:
