@@ -91,6 +91,8 @@ def _run(ray: Any, task: Callable[[Any], Any], items: Sequence[Any]) -> Generato
         while left:
             yield ray.get(left[0])
             left.pop(0)
+    except ray.exceptions.WorkerCrashedError as error:
+        raise EngineError(f"a worker of Ray died {ATTEMPTS} times: it may need more memory") from error
     finally:  # none of them writes after this
         for each in left:
             ray.cancel(each)

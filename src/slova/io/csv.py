@@ -32,9 +32,9 @@ def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
         chosen = _chosen(names, roles, path)
         logits, labels = chosen.get("logits", []), chosen.get("labels", [])
         height = bounds.rows(len(logits), path) if logits else bounds.few_rows(len(names))
-        lines, number = _without_quotes(text), 0
+        types, lines, number = _types(len(names), {*logits, *labels}), _without_quotes(text), 0
         for line in lines:
-            block = _numbers(chain([line], lines), height, number, names, {*logits, *labels}, path)
+            block = _numbers(chain([line], lines), types, height, number, names, path)
             number += len(block)
             done = min(1.0, binary.tell() / length)
             yield Block(block[:, logits] if logits else None, block[:, labels[0]] if labels else None, done)
@@ -90,9 +90,15 @@ def _without_quotes(text: Iterator[str]) -> Iterator[str]:
             yield line
 
 
-def _numbers(lines: Iterable[str], height: int, number: int, names: list[str], wanted: set[int], path: Path) -> Array:
-    """The next rows, one column per name. A column that is not wanted has 8 bytes of its text."""
-    types = np.dtype([(str(k), "f8" if k in wanted else "U2") for k in range(len(names))])
+def _types(columns: int, wanted: set[int]) -> np.dtype[Any]:
+    """Floating point where it is wanted, and 8 bytes of the text elsewhere."""
+    return np.dtype([(str(k), "f8" if k in wanted else "U2") for k in range(columns)])
+
+
+def _numbers(
+    lines: Iterable[str], types: np.dtype[Any], height: int, number: int, names: list[str], path: Path
+) -> Array:
+    """The next rows, one column per name."""
     try:
         rows = np.loadtxt(
             lines, types, comments=None, delimiter=",", max_rows=height, ndmin=1, encoding="utf-8", quotechar=None
