@@ -210,7 +210,7 @@ print(pyarrow.default_memory_pool().max_memory())
     assert most < logits.nbytes / 2  # of 36 MB; each of the three columns has buffers of a few megabytes
 
 
-@pytest.mark.parametrize("cell", ["1_5", "１５", "٣", "0x1", "1e_3"])
+@pytest.mark.parametrize("cell", ["1_5", "１５", "٣", "0x1", "1e_3", "", "1 5"])
 def test_only_plain_decimal_numbers_are_read_from_csv(tmp_path, cell):
     (tmp_path / "table.csv").write_text(f"logit_0,logit_1\n1,2\n3,{cell}\n", encoding="utf-8")
     with pytest.raises(TableError, match=f"'{cell}' in row 1 .counted from 0., column 'logit_1'; expected a number"):

@@ -80,7 +80,7 @@ class ParquetFiles:
                     difference = _difference(file.schema_arrow, schema)
                     raise TableError(f"{path} has other columns than {files[0]}: {difference}")
                 if file.metadata.num_rows:
-                    classes = classes or math.ceil(declared_classes(file, path))
+                    classes = classes or max(1, math.ceil(declared_classes(file, path)))
                     height = declared_rows(file, Bounds(size, classes, memory), path)
                     before = sum(partition.rows for partition in partitions)
                     held = rows or max(1, min(ROWS, CELLS // classes))

@@ -83,6 +83,8 @@ def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, lis
 def _without_quotes(text: Iterator[str]) -> Iterator[str]:
     """The lines that are not blank; where cells are quoted, without quotes, and with spaces for commas in them."""
     for line in text:
+        if not line.isascii():
+            line = re.sub(r"[^\S \t\r\n]", "\ufffd", line)  # other spaces, which numpy would strip
         if '"' in line:
             cells = next(csv.reader(chain([line], text), strict=True))
             yield ",".join(re.sub(r"[,\r\n]", " ", cell) or '""' for cell in cells)
