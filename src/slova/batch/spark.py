@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from slova.batch.batches import score_batch, score_table
 from slova.batch.engines import ATTEMPTS, EngineError, Run, require
 from slova.batch.local import cores
 from slova.batch.map_reduce import EngineRows
+from slova.io.parquet import pyarrow
 from slova.scorer import Scorer
 
 __all__ = ["rows", "score", "session", "start"]
@@ -75,8 +77,19 @@ def start(workers: int | None) -> Iterator[Run]:
 
 
 def _run(spark: Any, task: Callable[[Any], Any], items: Sequence[Any]) -> Generator[Any, None, None]:
-    """One partition, and so one task, per item. Results are collected at once."""
-    yield from spark.sparkContext.parallelize(items, len(items)).map(task).collect()
+    """One partition, and so one task, per item. Results are collected at once. `mapInArrow` exists in Spark Connect as
+    well, RDDs do not."""
+    numbers = spark.range(0, len(items), 1, len(items))
+    with _no_pandas_warning():
+        done = numbers.mapInArrow(partial(_called, task=task, items=items), "number long, result binary").collect()
+    yield from (pickle.loads(row.result) for row in sorted(done))
+
+
+def _called(batches: Iterable[Any], *, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    for batch in batches:
+        done = [pickle.dumps(task(items[number])) for number in batch.column(0).to_pylist()]
+        columns = {"number": batch.column(0), "result": pyarrow().array(done, "binary")}
+        yield pyarrow().RecordBatch.from_pydict(columns)
 
 
 def session(workers: int | None = None) -> Any:
