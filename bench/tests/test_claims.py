@@ -187,6 +187,8 @@ def test_a_fit_is_stable_if_it_hardly_changes_beyond_the_sizes_of_the_paper(late
     rows = [Row.of(one, metric, value) for one, value in cells.items() for metric in ("ece", "nll", "brier")]
     claim = "The fit is stable beyond M = 10 terms and n_b = 400 points, to a tenth"
     assert verdict(tmp_path, claim, stability_cifar10=rows) is verdict_
+    noisy = [row._replace(method="slova", value=0.5) for row in rows]
+    assert verdict(tmp_path / "noisy", claim, stability_cifar10=[*rows, *noisy]) is Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The methods one by one: SVI, OVA-DM, ReAct, and the variants of SLOVA follow their definitions."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from slova_bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova_bench.method import softmax_loss
 from slova_bench.methods import methods, ova_dm, react, slova_distance, svi
 from slova_bench.networks import digits_net
+from slova_bench.paper_fit import fit_paper
 from slova_bench.pipeline import mean_readout
 from slova_bench.train import seeded
 
@@ -125,5 +127,11 @@ def test_outliers_are_trained_on_by_the_method_with_none_in_training():
     assert shown == [18]
 
 
-def test_a_distance_aware_ensemble_has_a_temperature_of_its_own():
-    assert methods()["slova_distance_ensemble"].calibrate == TemperatureScaling.fit
+@pytest.mark.parametrize("name", ["slova_distance_ensemble", "ensemble_temperature"])
+def test_an_ensemble_with_a_temperature_has_one_of_its_own(name):
+    assert methods()[name].calibrate == TemperatureScaling.fit
+    assert methods()[name].members == 5
+
+
+def test_the_papers_fit_has_the_noise_and_the_network_of_the_optimal_one():
+    assert methods()["slova_paper_fit"] == replace(methods()["slova"], name="slova_paper_fit", calibrate=fit_paper)

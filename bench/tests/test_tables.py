@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from slova_bench.frame import frame, quartiles
+from slova_bench.histograms import Histogram, Histograms
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
@@ -201,7 +202,26 @@ def test_fits_are_listed_by_size(tmp_path):
     cells = [cell._replace(parameter=name, parameter_value=value) for name, value in fits]
     rows = [Row.of(one, m, 0.5) for one in (*cells, cells[0]._replace(preset="paper")) for m in ("ece", "nll", "brier")]
     (table,) = MAKERS["stability"].make(evidence_of(tmp_path, stability_cifar10=rows), "cifar10")
-    assert [row[0].text for row in table.rows] == ["optimal", "M=2", "M=10", "paper M=10", "n_b=20", "n_b=100"]
+    assert {row[0].text for row in table.rows} == {"SLOVA, no noise in calibration"}
+    assert [row[1].text for row in table.rows] == ["optimal", "M=2", "M=10", "paper M=10", "n_b=20", "n_b=100"]
+
+
+def test_quartiles_by_share_of_noise_severity_and_bins_are_beside_the_papers(tmp_path):
+    rows = shift_rows({"slova": 2, "softmax": 1, "react": 1})
+    noise = [row._replace(experiment="noise", parameter="noise", parameter_value=0.1) for row in rows]
+    results = evidence_of(tmp_path, shift_cifar10=rows, noise_cifar10=[row for row in noise if row.method == "slova"])
+    confidence, hits = np.array([0.05, 0.15, 0.956, 0.985]), np.array([False, True, True, False])
+    cells = sorted({row.cell for row in rows})
+    Histograms(tmp_path / "shift-cifar10.csv").append(Histogram.of(cell, confidence, hits) for cell in cells)
+    by_noise, by_severity, _, by_bins = MAKERS["differences"].make(results, "cifar10")
+    assert [row[0].text for row in by_noise.rows] == ["SLOVA, noise=0.1"]
+    assert [row[0].text for row in by_severity.rows] == ["Softmax", "SLOVA"]
+    assert [part.text for part in by_noise.rows[0][-3:]] == ["0.021", "0.027", "0.103"]
+    own = [row for row in rows if (row.method, row.metric) == ("softmax", "ece") and row.shift != "snow"]
+    for column, level in ((2, 5), (5, 4)):
+        least = np.percentile([row.value for row in own if row.level <= level], 25)
+        assert by_severity.rows[0][column].text == f"{least:.3f}"
+    assert [by_bins.rows[0][column].text for column in (2, 5)] == ["0.460", "0.482"], "10 bins, 100 bins"
 
 
 @pytest.mark.parametrize("maker", [maker for maker in TABLES if not maker.across], ids=lambda maker: maker.name)

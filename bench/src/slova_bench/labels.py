@@ -54,6 +54,7 @@ METHODS = {
     "temperature": Look("Temperature scaling", _GREY, "s", _DASH),
     "dropout": Look("Dropout", _SKY, "^"),
     "ensemble": Look("Ensemble", _BLUE, "D"),
+    "ensemble_temperature": Look("Ensemble, temperature", _BLUE, "d", _DOT),
     "svi": Look("SVI", _GREEN, "v"),
     "ll_svi": Look("LL SVI", _GREEN, "<", _DASH),
     "ll_dropout": Look("LL dropout", _SKY, ">", _DASH),
@@ -66,6 +67,7 @@ METHODS = {
     "ova": Look("OVA", _ORANGE),
     "slova_raw": Look("SLOVA, uncalibrated", _RED, "s", _DASH),
     "slova": Look("SLOVA", _RED),
+    "slova_paper_fit": Look("SLOVA, the paper's fit", _RED, "v", _BOTH),
     "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
     "slova_distance": Look("SLOVA, distance-aware", _RED, "D", _BOTH),
     "slova_mirror": Look("SLOVA, distance-aware, flip test-time augmentation", _BLACK, "P", _DASH),
@@ -133,6 +135,7 @@ BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
     *("slova_none_raw", "slova_none", "retrofit", "retrofit_noise"),
 )
+VARIANTS = ("ensemble_temperature", "slova_paper_fit")  # of methods of the paper: in tables, not in figures
 
 METRICS = {
     "accuracy": Metric("Accuracy", larger=True),

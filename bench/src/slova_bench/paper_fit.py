@@ -8,12 +8,14 @@ from slova._backend import Array
 from slova.calibration import ExponentialCalibration, Pairs
 from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import Mixture, Points, Vector
+from slova_bench.stable import stable
 
 __all__ = ["fit_paper", "paper_mixture"]
 
 BATCH, RATE, DECAYS = 32, 0.1, (0.9, 0.999)
 
 
+@stable("exponential_paper")
 def fit_paper(
     log_probs: Array,
     labels: Array,

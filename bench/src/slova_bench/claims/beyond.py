@@ -1,9 +1,11 @@
-"""Beyond the paper: methods that it does not have, compared with its baselines at common seeds."""
+"""Beyond the paper: methods that it does not have, compared with its baselines at common seeds; and
+further fits of its own methods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import product
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
@@ -19,6 +21,7 @@ __all__ = ["CLAIMS"]
 
 NEW = tuple(method for method in labels.BEYOND if method not in ("slova_none_raw", "retrofit_noise"))
 RIVALS = ("temperature", "ensemble")
+FITS = (("slova_paper_fit", "slova"), ("ensemble_temperature", "ensemble"))  # further fits, and the usual ones
 NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
 
@@ -72,10 +75,10 @@ def _at(column: Column, seeds: set[int]) -> Column:
 
 
 def _claims() -> Iterator[Exhibit]:
-    for method in NEW:
-        for rival in RIVALS:
-            text = f"{look(method).name}, against {look(rival).name.lower()}, by quartiles over shifts"
-            yield claim(text, "", "shift", partial(cells, method=method, rival=rival))
+    for method, rival in (*product(NEW, RIVALS), *FITS):
+        against = look(rival).name if rival == "slova" else look(rival).name.lower()
+        text = f"{look(method).name}, against {against}, by quartiles over shifts"
+        yield claim(text, "", "shift", partial(cells, method=method, rival=rival))
     yield claim("Effect of NONE in training on OOD data, uncalibrated", "", "ood", ood)
 
 

@@ -23,12 +23,15 @@ __all__ = ["missing", "paper", "plans"]
 
 SETS = ("cifar10", "cifar100", "svhn")
 OOD = ("softmax", "ceda", "acet_short", "react", "ova", "slova_raw", "slova", "slova_none_raw", "slova_none")
+FITS = ("ensemble_temperature", "slova_paper_fit")  # further fits of its networks
 BAYES = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova")
 # Experiment, training sets, methods (None: its own), preset; cheap ones first.
 WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
-    *((name, SETS[:1], None, "fair") for name in ("appendix", "ablation", "stability", "maps", "directions", "plane")),
-    ("shift", SETS[:1], BAYES, "fair"),
+    *((name, SETS[:1], None, "fair") for name in ("appendix", "ablation", "stability", "noise", "maps")),
+    *((name, SETS[:1], None, "fair") for name in ("directions", "plane")),
+    ("shift", SETS[:1], (*BAYES, *FITS), "fair"),
     ("ood", SETS, OOD, "fair"),
+    ("ood", SETS[:1], ("ensemble", *FITS), "fair"),
     ("shift", SETS[:1], ("ova", "slova_raw", "slova"), "paper"),
     ("ood", SETS[:1], ("acet",), "fair"),
 )

@@ -10,13 +10,10 @@ from slova_bench.experiment import Experiment, Variant
 from slova_bench.experiments import shift
 from slova_bench.method import Method
 from slova_bench.paper_fit import fit_paper
-from slova_bench.stable import stable
 from slova_bench.test_sets import clean
 
 TERMS = (1, 2, 3, 5, 10, 15, 20, 30, 40, 50)
 POINTS = (20, 50, 100, 200, 400, 1000, 2000, 4000, 10_000)
-
-stable("exponential_paper")(fit_paper)
 
 
 def variants(method: Method) -> list[Variant]:
@@ -29,7 +26,7 @@ def variants(method: Method) -> list[Variant]:
 
 EXPERIMENT = Experiment(
     name="stability",
-    methods=("slova_clean",),
+    methods=("slova",),
     sets=clean,
     measure=shift.measure,
     metrics=shift.metrics,

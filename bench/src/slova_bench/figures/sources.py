@@ -27,9 +27,9 @@ def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str
 
 
 def usual_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
-    """Rows under shift, without the methods beyond the paper, which have a figure of their own."""
+    """Rows under shift, without further fits, and the methods beyond the paper, which have their own."""
     found = rows(results, on, "shift", metrics)
-    usual = found[~found["method"].isin(labels.BEYOND)]
+    usual = found[~found["method"].isin([*labels.BEYOND, *labels.VARIANTS])]
     return usual if len(usual) else found
 
 

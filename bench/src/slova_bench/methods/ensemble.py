@@ -1,7 +1,10 @@
-"""Five softmax networks, their probabilities averaged (Lakshminarayanan et al. 2017), without adversarial training."""
+"""Five softmax networks, their probabilities averaged (Lakshminarayanan et al. 2017), without adversarial training;
+also with a temperature of the average, fitted on validation data."""
 
 from dataclasses import replace
 
+from slova.calibration import TemperatureScaling
 from slova_bench.methods import softmax
 
 METHOD = replace(softmax.METHOD, name="ensemble", members=5)
+TEMPERATURE = replace(METHOD, name="ensemble_temperature", calibrate=TemperatureScaling.fit)

@@ -77,9 +77,10 @@ def _seeds(results: ResultsFolder, counted: str) -> str:
 
 
 def _counts(results: ResultsFolder, experiment: str, on: str, method: str) -> list[int]:
-    """The number of seeds of each method, or of one."""
+    """The number of seeds of each method, apart from further fits, or of one."""
     counts = seed_counts(results.rows(experiment, on), "method")
-    return [int(count) for name, count in counts.items() if method in ("", name)]
+    usual = [name for name in counts.index if name not in labels.VARIANTS]
+    return [int(counts[name]) for name in ([method] if method else usual) if name in counts.index]
 
 
 def _measured(path: Path) -> str:

@@ -17,7 +17,7 @@ from slova_bench.tables.writing import plain
 
 __all__ = ["Section", "bullets", "sections"]
 
-ORDER = ("recipes", "shift", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
+ORDER = ("recipes", "shift", "noise", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
 
 
 @dataclass(frozen=True)

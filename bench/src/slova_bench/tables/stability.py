@@ -15,22 +15,26 @@ __all__ = ["METRICS", "OPTIMAL", "make"]
 METRICS = ("ece", "nll", "brier")
 OPTIMAL = "optimal"  # the fit without a parameter
 
-FIT = ["parameter", "parameter_value", "preset"]
-Fit = tuple[str, float, str]  # their values
+FIT = ["method", "parameter", "parameter_value", "preset"]
+Fit = tuple[str, str, float, str]  # their values
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """One row per fit. None is marked as best, because the question is whether they differ."""
     rows = results.rows("stability", on)
     fits = sorted(rows[FIT].drop_duplicates().itertuples(index=False, name=None))
-    lines = [(text(_name(fit)), *(_entry(rows, fit, metric) for metric in METRICS)) for fit in fits]
+    lines = [(text(_calibrated(fit)), text(_name(fit)), *(_entry(rows, fit, m) for m in METRICS)) for fit in fits]
     heads = [Column(labels.head(metric)) for metric in METRICS]
     title = f"The paper's fit with M terms or n_b points, and the optimum: clean {labels.set_name(on)}"
-    return (Table(f"stability-{on}", title, (Column("Fit"), *heads), tuple(lines), (), True),)
+    return (Table(f"stability-{on}", title, (Column("Method"), Column("Fit"), *heads), tuple(lines), (), True),)
+
+
+def _calibrated(fit: Fit) -> str:
+    return labels.look(fit[0]).name
 
 
 def _name(fit: Fit) -> str:
-    parameter, value, preset = fit
+    _, parameter, value, preset = fit
     return variant(preset, parameter, value) if parameter else f"{preset} {OPTIMAL}".strip()
 
 
