@@ -48,8 +48,9 @@ def curves(results: ResultsFolder, on: str) -> Frame:
 
 
 def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> Frame:
-    """Histograms of the experiment `shift`: of shifted sets, of the clean one, or of both."""
+    """Histograms of the experiment `shift`, without further fits: of shifted sets, of the clean one, or of both."""
     found = _of_paper(results.histograms("shift", on))
+    found = found[~found["method"].isin(labels.VARIANTS)]
     found = found if shifted is None else found[(found["shift"] != "") == shifted]
     if not len(found):
         raise _missing("confidence histograms, which are made together with new rows,", "shift", on)

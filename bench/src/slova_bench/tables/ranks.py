@@ -35,6 +35,7 @@ TOGETHER = "All three"
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks under shift: per metric and for the three together, also per seed, and among all methods."""
     rows = results.rows("shift", on)
+    rows = rows[~rows["method"].isin(labels.VARIANTS)]  # nearly the same as others, whose ranks they would change
     found, everyone = _comparisons(rows, results.paper), _comparisons(rows, rows.iloc[:0])
     title = f"Mean ranks under shift, {labels.set_name(on)}"
     own = f"{title}, the paper's methods" if _more(everyone, found) else title
