@@ -60,6 +60,19 @@ def test_blocks_of_any_size_give_all_rows_in_order(tmp_path, arrays, kind, size)
     assert blocks[-1].done == 1.0
 
 
+def test_labels_may_be_called_label_or_labels_in_every_format(tmp_path, arrays):
+    logits, labels = arrays
+    np.savez(tmp_path / "a.npz", logits=logits, label=labels)
+    save(tmp_path, "csv", logits, labels)
+    text = (tmp_path / "table.csv").read_text()
+    (tmp_path / "b.csv").write_text(text.replace("label", "labels", 1))
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"logits": list(logits), "labels": labels}), tmp_path / "c.parquet")
+    for name in ("a.npz", "b.csv", "c.parquet"):
+        np.testing.assert_array_equal(Table(tmp_path / name).arrays()[1], labels)
+    assert csv.read_text_columns(tmp_path / "b.csv") == {}
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_labels_are_read_only_if_requested(tmp_path, arrays, kind):
     table = save(tmp_path, kind, *arrays)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from slova._backend import Array
-from slova.io.blocks import Block, Bounds, Columns, TableError, check_names, check_type
+from slova.io.blocks import LABELS, Block, Bounds, Columns, TableError, check_names, check_type
 
 __all__ = ["open_npy", "open_npz", "read_npy", "read_npz"]
 
@@ -103,10 +103,15 @@ def _declared(stream: IO[bytes], name: str, size: int, role: str) -> _Declared:
 
 
 def _member(archive: zipfile.ZipFile, role: str, path: Path, stack: ExitStack) -> _Declared:
-    if f"{role}.npy" not in archive.namelist():
+    """The array `logits`, or `labels`, which may be called `label` as in other files."""
+    found = next(
+        (f"{name}.npy" for name in (LABELS if role == "labels" else (role,)) if f"{name}.npy" in archive.namelist()),
+        None,
+    )
+    if found is None:
         there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
         raise TableError(f"{path} has no array {role!r}: found {there or 'none'}")
-    info = archive.getinfo(f"{role}.npy")
+    info = archive.getinfo(found)
     return _declared(stack.enter_context(archive.open(info)), f"{path}: {role}", info.file_size, role)
 
 

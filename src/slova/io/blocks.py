@@ -14,13 +14,13 @@ import numpy as np
 
 from slova._backend import Array
 
-__all__ = ["LABEL", "MEMORY", "Block", "Bounds", "Columns", "OpenWriter", "Read", "TableError"]
+__all__ = ["LABELS", "MEMORY", "Block", "Bounds", "Columns", "OpenWriter", "Read", "TableError"]
 
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
 MEMORY = 2 << 30  # bytes of the arrays that are read at once, unless --max-memory says otherwise
 LONGEST = 800  # characters of a message
-LABEL = "label"
+LABELS = ("label", "labels")
 NUMBERED = "logit_(0|[1-9][0-9]*)"
 
 
@@ -104,9 +104,11 @@ def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> lis
 
 
 def label_column(names: Sequence[str], path: Path | str) -> str:
-    if LABEL not in names:
-        raise TableError(f"{path} has no column {LABEL!r}: found {_name_list(names)}")
-    return LABEL
+    """`label`, or else `labels`."""
+    found = next((name for name in LABELS if name in names), None)
+    if found is None:
+        raise TableError(f"{path} has no column {LABELS[0]!r}: found {_name_list(names)}")
+    return found
 
 
 def _name_list(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import LABEL, Block, Bounds, Columns, TableError, check_names, label_column, logit_columns
+from slova.io.blocks import LABELS, Block, Bounds, Columns, TableError, check_names, label_column, logit_columns
 
 __all__ = ["open_writer", "read", "read_text_columns", "stdout_writer"]
 
@@ -47,7 +47,7 @@ def read_text_columns(path: Path) -> dict[str, list[str]]:
     short = next((number for number, row in enumerate(cells) if len(row) != len(names)), None)
     if short is not None:
         raise TableError(f"{path} has {len(cells[short])} fields in row {short}, expected {len(names)}")
-    kept = [place for place, name in enumerate(names) if name != LABEL and not name.startswith("logit_")]
+    kept = [place for place, name in enumerate(names) if name not in LABELS and not name.startswith("logit_")]
     return {names[place]: [row[place] for row in cells] for place in kept}
 
 

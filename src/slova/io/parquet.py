@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import CELLS, LABEL, Block, Bounds, TableError, check_names, label_column, logit_columns
+from slova.io.blocks import CELLS, LABELS, Block, Bounds, TableError, check_names, label_column, logit_columns
 
 __all__ = ["block_of", "columns_of", "declared_classes", "declared_rows", "open_parquet", "open_writer", "read"]
 
@@ -100,7 +100,7 @@ def block_of(batch: Any, roles: Sequence[str], path: Path | str, number: int) ->
     """The logits (n, K) and labels of a batch that starts at this row of the file. A list column without nulls is not
     copied."""
     columns, logits = columns_of(batch.schema, roles, path), None
-    labels = _numbers(batch.column(columns.pop()), LABEL, path) if "labels" in roles else None
+    labels = _numbers(batch.column(columns.pop()), LABELS[0], path) if "labels" in roles else None
     if columns == [LIST]:
         logits = _list_numbers(getattr(batch.column(LIST), "storage", batch.column(LIST)), path, number)
     elif columns:
