@@ -42,7 +42,7 @@ def test_the_file_has_at_most_25_lines():
 
 
 def test_the_method_is_listed_and_run_and_its_rows_are_beside_the_others(folder):
-    listed, _, named = (shlex.split(command)[1:] for command in COMMANDS)
+    listed, _, named, reported = (shlex.split(command)[1:] for command in COMMANDS)
     assert "smooth" in slova_cli(*listed).stdout
     assert "smooth" not in slova_cli("bench", "list").stdout
     done = slova_cli(*named)
@@ -54,6 +54,8 @@ def test_the_method_is_listed_and_run_and_its_rows_are_beside_the_others(folder)
     assert "smooth" in done.stdout
     values = {name: [row.value for row in rows if row.method == name] for name in counts}
     assert values["smooth"] != values["softmax"]
+    assert slova_cli(*reported).exit_code == 0
+    assert "smooth" in (folder / "tables" / "results.md").read_text()
 
 
 def test_without_a_choice_it_runs_beside_all_methods_of_the_experiment(folder):
