@@ -48,7 +48,7 @@ def results_page(
 
 
 def _beginning() -> list[str]:
-    made = f"Made from `results/` by `{COMMAND}`: every number and every verdict is computed from rows. Do not edit."
+    made = f"Made from `results/` by `{COMMAND}`: every number and every verdict is computed from rows."
     marks = "In these tables **bold** is the best and *italics* cannot be distinguished from it."
     return ["# Results", made, bullets((*READING, marks))]
 
