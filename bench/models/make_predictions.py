@@ -14,7 +14,7 @@ from slova_bench.predictions import record
 from slova_bench.runner import EMBEDDED
 from slova_bench.store import XZ, Store
 
-from slova._progress import with_progress
+from slova._batches import with_progress
 
 
 def main() -> None:

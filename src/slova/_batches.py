@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+import click
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -232,3 +234,12 @@ def _cast(part: Any, network: nn.Module) -> Any:
         return part
     kinds = {weight.dtype for weight in network.parameters() if weight.is_floating_point()}
     return part.to(next(iter(kinds))) if len(kinds) == 1 else part
+
+
+def with_progress(stream: Iterable[Any], progress: bool | None, label: str) -> Iterator[Any]:
+    """A stream by the number of its items, if that is known; `progress` says whether the bar is shown."""
+    hidden, length = not (sys.stderr.isatty() if progress is None else progress), None
+    with contextlib.suppress(TypeError):  # a stream without a length
+        length = len(stream)  # type: ignore[arg-type]
+    with click.progressbar(stream, length=length, label=label, file=sys.stderr, hidden=hidden) as bar:
+        yield from bar

@@ -20,9 +20,9 @@ from slova._batches import (
     device_of,
     evaluation_mode,
     run_network,
+    with_progress,
 )
 from slova._labels import encode, label_column
-from slova._progress import with_progress
 
 
 class Collected(NamedTuple):

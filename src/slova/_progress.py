@@ -41,12 +41,3 @@ def tracked(blocks: Iterable[Item], label: str) -> Iterator[Item]:
         for block in blocks:
             yield block
             report(block.done)  # type: ignore[attr-defined]
-
-
-def with_progress(stream: Iterable[Item], progress: bool | None, label: str) -> Iterator[Item]:
-    """A stream by the number of its items, if that is known; `progress` says whether the bar is shown."""
-    hidden, length = not (sys.stderr.isatty() if progress is None else progress), None
-    with contextlib.suppress(TypeError):  # a stream without a length
-        length = len(stream)  # type: ignore[arg-type]
-    with click.progressbar(stream, length=length, label=label, file=sys.stderr, hidden=hidden) as bar:
-        yield from bar

@@ -26,10 +26,9 @@ import torch
 from torch import Tensor, nn
 
 from slova._backend import floating
-from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network
+from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
 from slova._collect import Collected, as_inputs, check_network, collect
 from slova._outcomes import answer
-from slova._progress import with_progress
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModules
 from slova.heads import NONE, Head, Readout
