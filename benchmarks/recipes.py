@@ -6,8 +6,9 @@ by degradations and outliers that neither training nor calibration use. Test set
     python benchmarks/recipes.py method .slova slova_image …      # networks of the comparison, seed 0, from its store
 
 The default calibrator is fitted on the first half of the validation images: clean, degraded and outliers, by the kinds
-for calibration. The second half is scored: clean, and by the kinds for selection. Prints one line of JSON per network,
-and appends it to recipes.jsonl. A network takes about 15 seconds on a large GPU.
+for calibration. The second half is scored: clean, and by the kinds for selection; "temperature" are the scores with a
+temperature that is fitted on clean images. Prints one line of JSON per network, and appends it to recipes.jsonl. A
+network takes about 15 seconds on a large GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy import ndarray as Array
-from slova_bench.calibrate import WEIGHTS, posterior
+from slova_bench.calibrate import WEIGHTS, class_temperature, posterior
 from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.distances import with_distances
 from slova_bench.method import CalibrationRows
@@ -62,7 +63,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "image recipe, outliers 0.25": {"cross_entropy": 1.5, "outliers": 0.25},
     "image recipe, cross-entropy 4": {"cross_entropy": 4.0},
     "image recipe, cross-entropy 4, outliers 0.25": {"cross_entropy": 4.0, "outliers": 0.25},
+    "image recipe, rates of softmax": {"cross_entropy": 1.5, "rate": 0.235, "weight_decay": 6.51e-4},
+    "image recipe, decay 4e-4": {"cross_entropy": 1.5, "weight_decay": 4e-4},
+    "image recipe, decay 2e-4": {"cross_entropy": 1.5, "weight_decay": 2e-4},
+    "softmax": {"softmax": True, "outliers": 0.0},
+    "softmax, decay 4e-4": {"softmax": True, "outliers": 0.0, "weight_decay": 4e-4},
+    "softmax, decay 2e-4": {"softmax": True, "outliers": 0.0, "weight_decay": 2e-4},
 }
+METRICS = ("accuracy", "ece", "nll", "brier")
+TRAINING = ("ema", "rate", "weight_decay")  # what belongs to the recipe of a training, not to its loss
 
 
 @stable("recipe_variant_loss")
@@ -73,11 +82,12 @@ class Loss:
     variant: str
 
     def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-        options = dict(VARIANTS[self.variant])
-        options.pop("ema", None)
-        weight = options.pop("cross_entropy", 0.0)
+        options = {name: value for name, value in VARIANTS[self.variant].items() if name not in TRAINING}
+        weight, softmax = options.pop("cross_entropy", 0.0), options.pop("softmax", False)
         images, labels = augment(images, labels, **options)
         logits = network(images).float()
+        if softmax:
+            return functional.cross_entropy(logits, labels)
         loss = ova_loss(logits, labels)
         return loss + weight * functional.cross_entropy(logits, labels, ignore_index=int(NONE)) if weight else loss
 
@@ -100,15 +110,18 @@ def main() -> None:
 
 
 def measured(bench: Bench, variant: str, epochs: int) -> dict[str, object]:
-    recipe = replace(bench.dataset.recipes["ova"], epochs=epochs, ema=VARIANTS[variant].get("ema"))
-    method = replace(methods()["ova"], loss=Loss(variant), recipe=recipe)
+    family = "softmax" if "softmax" in VARIANTS[variant] else "ova"
+    given = {name: value for name, value in VARIANTS[variant].items() if name in TRAINING}
+    recipe = replace(bench.dataset.recipes[family], epochs=epochs, **given)
+    method = replace(methods()[family], loss=Loss(variant), recipe=recipe)
     started = time.perf_counter()
     trained = bench.trained(method, 0)
+    list(trained.networks)  # trained now
     line: dict[str, object] = {"variant": variant, "epochs": epochs, "seconds": round(time.perf_counter() - started, 1)}
-    return line | judged(bench, trained)
+    return line | judged(bench, trained, head="softmax" if family == "softmax" else "slova")
 
 
-def judged(bench: Bench, trained: Trained) -> dict[str, object]:
+def judged(bench: Bench, trained: Trained, head: str = "slova") -> dict[str, object]:
     images, labels = bench.validation.images.float() / 255, bench.validation.labels.numpy()
     half = len(images) // 2
     trained = replace(trained, networks=[with_distances(trained.networks[0], bench)])
@@ -123,18 +136,30 @@ def judged(bench: Bench, trained: Trained) -> dict[str, object]:
         np.concatenate([np.arange(len(truth)) for _, truth, _ in parts]),
         10,
     )
-    readout = posterior(rows, head="slova")
-    clean, truth = readout(trained.outputs(images[half:]).logits), labels[half:]
-    line: dict[str, object] = {"clean": scores(clean.log_probs, truth)}
-    shifted = {}
-    for kind in SELECTION_DEGRADATIONS:
-        changed = degrade(images[half:], seed=1, kinds=(kind,))
-        shifted[kind.__name__] = scores(readout(trained.outputs(changed).logits).log_probs, truth)
-    line["shifted"] = {name: mean([one[name] for one in shifted.values()]) for name in line["clean"]}  # type: ignore[attr-defined]
+    readout = posterior(rows, head=head)
+    known, truth = trained.outputs(images[half:]).logits, labels[half:]
+    clean = readout(known)
+    changed = {
+        kind.__name__: trained.outputs(degrade(images[half:], seed=1, kinds=(kind,))).logits
+        for kind in SELECTION_DEGRADATIONS
+    }
+    line: dict[str, object] = {}
+    fitted = {"": readout, " by temperature": class_temperature(_first(rows, half))}
+    for name, one in fitted.items():
+        line[f"clean{name}"] = scores(one(known).log_probs, truth)
+        shifted = {kind: scores(one(outputs).log_probs, truth) for kind, outputs in changed.items()}
+        line[f"shifted{name}"] = {metric: mean([each[metric] for each in shifted.values()]) for metric in METRICS}
+        line[f"by kind{name}"] = shifted
     with seeded(torch.device("cpu"), 7):
         outside = {kind.__name__: readout(trained.outputs(kind(images[half:])).logits) for kind in SELECTION_OUTLIERS}
     ranked = {name: round(auroc(-clean.log_none, -found.log_none), 4) for name, found in outside.items()}
-    return line | {"by kind": shifted, "auroc": mean(list(ranked.values())), "outliers": ranked}
+    return line | {"auroc": mean(list(ranked.values())), "outliers": ranked}
+
+
+def _first(rows: CalibrationRows, count: int) -> CalibrationRows:
+    """The clean images, which come first."""
+    each = [part[:count] for part in (rows.labels, rows.weight, rows.none_weight, rows.groups)]
+    return CalibrationRows(rows.outputs[:, :count], *each, rows.classes)
 
 
 def fitted_on(images: Tensor, labels: Array) -> list[tuple[Tensor, Array, tuple[float, float]]]:
