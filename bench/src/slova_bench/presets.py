@@ -1,5 +1,5 @@
-"""Presets: `fair`, one recipe for all methods (see `dataset_recipes`), `paper`, as published, or `resnet18`, a larger
-network with OpenOOD's rates, the same for all methods.
+"""Presets: `fair`, one recipe for all methods (see `dataset_recipes`), `paper`, as published, `authors`, the published
+recipe of SLOVA for all methods, or `resnet18`, a larger network with OpenOOD's rates, the same for all methods.
 
 The recipes of `paper` are those for CIFAR; other data sets use them with their own augmentation. They deviate from the
 publications as follows:
@@ -31,7 +31,7 @@ from slova_bench.train import Recipe
 
 __all__ = ["PRESETS", "originals", "preset"]
 
-PRESETS = ("fair", "paper", "resnet18")
+PRESETS = ("fair", "paper", "authors", "resnet18")
 
 
 def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: DatasetRecipe) -> list[Method]:
@@ -43,8 +43,10 @@ def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: Dat
     if name == "resnet18":
         network = [partial(on_resnet18, method.network) for method in chosen]
         return [replace(m, network=n, recipe=RESNET18, preset=name) for m, n in zip(chosen, network, strict=True)]
-    table = originals(experiment, dataset.name)
     augment = dataset.recipes["softmax"].augment
+    if name == "authors":
+        return [replace(method, recipe=replace(AUTHORS, augment=augment), preset=name) for method in chosen]
+    table = originals(experiment, dataset.name)
     return [replace(m, recipe=replace(_original(m, table), augment=augment), preset=name) for m in chosen]
 
 

@@ -17,7 +17,10 @@ __all__ = ["run"]
 @click.option("--methods", help="Only these, separated by commas.  [all of the experiment]")
 @click.option("--seeds", default="1", show_default=True, help="How many, or which, separated by commas.")
 @click.option(
-    "--preset", default="fair", show_default=True, help="fair: one recipe for all; paper: each method's as published."
+    "--preset",
+    default="fair",
+    show_default=True,
+    help="fair: one recipe for all; paper: each method's as published; authors: that of SLOVA for all; resnet18.",
 )
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to continue.")
 @click.option("--embedded", is_flag=True, help="Use the stored logits of slova-bench instead of networks.")
