@@ -120,6 +120,14 @@ def test_the_preset_resnet18_is_one_network_and_recipe_for_all_methods():
     assert sum(p.numel() for p in chosen[1].network(None, 10).parameters()) == 11_173_962
 
 
+def test_the_preset_authors_is_the_published_recipe_of_slova_for_every_method():
+    dataset = dataset_recipe("cifar10")
+    softmax, ova = preset(find(["softmax", "ova"]), "authors", experiment="shift", dataset=dataset)
+    (published,) = preset(find(["ova"]), "paper", experiment="shift", dataset=dataset)
+    assert softmax.recipe == ova.recipe == published.recipe
+    assert softmax.preset == "authors"
+
+
 SETS = (
     ("cifar10-test", "", 0), ("cifar10-test", "contrast", 1), ("cifar10-test", "snow", 1),
     ("svhn-test", "", 0), ("cifar100-test", "", 0), ("uniform", "", 0),

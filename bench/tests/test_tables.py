@@ -224,6 +224,20 @@ def test_quartiles_by_share_of_noise_severity_and_bins_are_beside_the_papers(tmp
     assert [by_bins.rows[0][column].text for column in (2, 5)] == ["0.460", "0.482"], "10 bins, 100 bins"
 
 
+def test_another_training_is_shown_beside_the_fair_one_and_nowhere_else(tmp_path):
+    rows = shift_rows({"slova": 2, "softmax": 1})
+    other = [row._replace(preset="authors", value=row.value / 2) for row in rows if row.method == "slova"]
+    noise = [row._replace(experiment="noise", parameter="noise", parameter_value=0.1) for row in rows]
+    results = evidence_of(tmp_path, shift_cifar10=[*rows, *other], noise_cifar10=noise)
+    *_, by_training, _, _ = MAKERS["differences"].make(results, "cifar10")
+    assert [row[0].text for row in by_training.rows] == ["SLOVA"]
+    own, authors = (float(by_training.rows[0][column].text.split(" ")[0]) for column in (2, 5))
+    assert authors == pytest.approx(own / 2, abs=0.001)
+    (table, *_) = MAKERS["quartiles"].make(results, "cifar10")
+    assert not [row[0].text for row in table.rows if "authors" in row[0].text]
+    assert {*results.rows("shift", "cifar10")["preset"]} == {""}
+
+
 @pytest.mark.parametrize("maker", [maker for maker in TABLES if not maker.across], ids=lambda maker: maker.name)
 def test_missing_rows_are_an_error_with_the_command_to_run(maker, tmp_path):
     with pytest.raises(MissingRowsError, match=f"slova bench run {maker.experiment} --on svhn"):

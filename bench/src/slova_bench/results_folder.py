@@ -22,6 +22,7 @@ PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
 KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
 INSTEAD = {"ablation": "shift"}  # which has the same methods and more on the same sets
+APART = ("authors",)  # presets that train the same networks otherwise: shown beside the others only where asked for
 
 
 class MissingRowsError(LookupError):
@@ -59,12 +60,16 @@ class ResultsFolder:
         kinds = {kind for name, where, kind in map(parts, self.names) if name == experiment and on in ("", where)}
         return f" ({QUICK[1:]})" if QUICK in kinds else ""
 
-    def rows(self, experiment: str, on: str) -> Frame:
-        """The rows of one experiment on one training set, including interrupted runs."""
+    def rows(self, experiment: str, on: str, *, preset: str | None = None) -> Frame:
+        """The rows of one experiment on one training set, including interrupted runs: those of a preset as if it were
+        the only one, or by default all but those of `APART`."""
         name = self._name(experiment, on)
         if name not in self._read:
             self._read[name] = frame(Results(self.folder, name).read())
-        return self._read[name]
+        found = self._read[name]
+        if preset is not None:
+            return found[found["preset"] == preset].assign(preset="", variant="")
+        return found[~found["preset"].isin(APART)]
 
     def run_of(self, experiment: str, on: str) -> str:
         """The experiment that provides its rows: itself or, where it was not run, one that includes them."""
@@ -79,8 +84,9 @@ class ResultsFolder:
         return tuple(dict.fromkeys((*self.sets(experiment), *self.sets(INSTEAD.get(experiment, "")))))
 
     def histograms(self, experiment: str, on: str) -> Frame:
-        """The histograms, one per cell; empty if none were stored."""
-        return histogram_frame(Histograms(self.folder / f"{self._name(experiment, on)}.csv").read())
+        """The histograms of these rows, one per cell; empty if none were stored."""
+        found = histogram_frame(Histograms(self.folder / f"{self._name(experiment, on)}.csv").read())
+        return found[~found["preset"].isin(APART)]
 
     def record(self, experiment: str, on: str) -> Mapping[str, Any]:
         """The record of the runs behind the rows; empty without one."""

@@ -32,7 +32,7 @@ WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
     ("shift", SETS[:1], (*BAYES, *FITS), "fair"),
     ("ood", SETS, OOD, "fair"),
     ("ood", SETS[:1], ("ensemble", *FITS), "fair"),
-    ("shift", SETS[:1], ("ova", "slova_raw", "slova"), "paper"),
+    ("shift", SETS[:1], ("softmax", "temperature", "ova", "slova_raw", "slova"), "authors"),
     ("ood", SETS[:1], ("acet",), "fair"),
 )
 MINUTES = {"acet": 26.0, "acet_short": 3.8, "svi": 2.0, "dropout": 2.0}  # a training on one H200; others: USUAL

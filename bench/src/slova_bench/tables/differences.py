@@ -1,5 +1,5 @@
 """What could explain that quartiles over shifts differ from the paper's (Appendix C): the share of noise in the
-calibration set of SLOVA, the severities, and the bins of the ECE."""
+calibration set of SLOVA, the severities, the bins of the ECE, and the training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = ("softmax", "temperature", "ensemble", "ensemble_temperature", "slova", 
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """By the share of noise; and by severities and bins, where there are rows of `shift`."""
+    """By the share of noise; and by severities, bins and trainings, where there are rows of `shift`."""
     noise, paper = results.rows("noise", on), results.paper
     tables = [_table("by the share of noise in the calibration set of SLOVA", "ece", {"here": noise}, paper, on)]
     if on in results.sets("shift"):
@@ -32,7 +32,18 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
         tables += [_table("without the greatest severity", metric, parts, paper, on) for metric in ("ece", "brier")]
         parts = {f"{bins} bins": _binned(histograms, bins) for bins in BINS}
         tables.append(_table("by the number of its bins", "ece", parts, paper, on))
+        tables += _by_training(results, rows, on)
     return tuple(tables)
+
+
+def _by_training(results: ResultsFolder, rows: Frame, on: str) -> list[Table]:
+    """The recipe of SLOVA's authors beside that of the comparison, for the methods that have both."""
+    authors = _compared(results.rows("shift", on, preset="authors"))
+    if authors.empty:
+        return []
+    own, seeds = rows[rows["method"].isin(authors["method"])], authors["seed"].nunique()
+    parts = {"recipe of the comparison": own, f"recipe of SLOVA's authors, {seeds} seeds": authors}
+    return [_table("by the training", metric, parts, results.paper, on) for metric in ("ece", "brier", "accuracy")]
 
 
 def _compared(found: Frame) -> Frame:
