@@ -37,6 +37,7 @@ def fit_scorer(
     distances: Array | None = None,
     none_share: float | None = None,
     rescale: bool = False,
+    keep_order: bool = False,
     weight: Array | None = None,
     none_weight: Array | None = None,
     versions_of: Array | None = None,
@@ -52,6 +53,7 @@ def fit_scorer(
     for_none = None if none_weight is None else check_weight(none_weight, labels)
     data = _Rows(logits, labels, weight, for_none, None if distances is None else to_numpy(distances), groups)
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
+    options |= {"order": "keep" if keep_order else None}
     with warnings_at_caller():
         scorer = _fit(found.head, data, options)
         _warn_of_a_guess(found, scorer, data, options)
@@ -143,10 +145,12 @@ def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
     wanted = {name: getattr(rows, name) for name in ("distances", "none_weight", "groups")}
-    wanted |= {name: options[name] for name in ("none_share", "seed", "like")}
+    wanted |= {name: options[name] for name in ("none_share", "seed", "like", "order")}
     given = {name: value for name, value in wanted.items() if value is not None}
-    if unknown := sorted(given.keys() - {"groups", "seed", "like"} - set(names)):
+    if unknown := sorted(given.keys() - {"groups", "seed", "like", "order"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
+    if "order" in given and "order" not in names and fit is not None and not getattr(kind, "order_preserving", False):
+        raise ValueError(f"keep_order must be False with calibration={options['calibration']!r}, which may change it")
     if fit is not None:
         takes = getattr(kind, "takes", "log_probs")
         values = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)

@@ -86,6 +86,7 @@ class Classifier(nn.Module):
         head: str | Head = "auto",
         calibration: Calibration = "posterior",
         rescale: bool = False,
+        keep_order: bool = False,
         shift_aware: bool | None = None,
         normalize: tuple[Any, Any] | None = None,
         layers: Sequence[str] | str | None = None,
@@ -102,16 +103,17 @@ class Classifier(nn.Module):
         - none_inputs: more inputs that belong to no class; images have synthetic ones without them
         - none_share: the prior of NONE; by default the share of the rows labelled NONE, and .05 if none is
         - names: the class names, in the order of the outputs; by default the labels that are names, sorted
-        - head, calibration, rescale, seed: as in `Scorer.fit`; a network prepared by `slova.prepare` states its head
+        - head, calibration, rescale, keep_order, seed: as in `Scorer.fit`; `slova.prepare` states the head
         - shift_aware, normalize, layers, degrade, views: see `slova.vision.shift_aware`
         - batch_size, progress: rows per batch of tensors and Datasets; a progress bar, by default on a terminal
         """
         from slova._classifier_fit import fit_classifier
         from slova.vision.shift_aware import ShiftOptions
 
-        options = {"head": head, "calibration": calibration, "rescale": rescale, "none_share": none_share, "seed": seed}
-        shift = ShiftOptions(shift_aware, normalize, layers, degrade, views)
+        options = {"head": head, "calibration": calibration, "none_share": none_share}
+        options |= {"rescale": rescale, "keep_order": keep_order, "seed": seed}
         run = {"batch_size": batch_size, "progress": progress}
+        shift = ShiftOptions(shift_aware, normalize, layers, degrade, views)
         return fit_classifier(cls, network, inputs, labels, none_inputs, names, shift, run, options)
 
     def forward(self, *inputs: Any, **named: Any) -> Readout:
@@ -177,8 +179,7 @@ class Classifier(nn.Module):
         **options: Any,
     ) -> float:
         """The `reject` that guarantees a risk or a coverage: see `slova.thresholds.threshold_for`. The guarantee is
-        exact with labelled inputs that no fit has seen; without them the cross-fitted confidences of the fit are used,
-        and it is approximate."""
+        exact with labelled inputs that no fit has seen, and approximate without, by the cross-fitted confidences."""
         given: dict[str, Any] = {}
         if inputs is not None:
             found = self._collected(inputs, labels, labelled=True, **options)

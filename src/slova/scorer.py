@@ -90,6 +90,7 @@ class Scorer:
         distances: DistanceRows | None = None,
         none_share: float | None = None,
         rescale: bool = False,
+        keep_order: bool = False,
         weight: Weight | None = None,
         none_weight: Weight | None = None,
         versions_of: Groups | None = None,
@@ -105,6 +106,7 @@ class Scorer:
         none_share: the prior probability of NONE; by default the share of the NONE rows. Where it is given, the NONE
             rows are not counted as draws from the inputs to come, and `threshold` and `predict_set` look at the others.
         rescale: fit an affine calibrator of the logits first.
+        keep_order: never change which class is the top one; by default the posterior calibrator may where it pays.
         weight: how often each row counts; `none_weight` says it for the model of NONE of the posterior calibrator.
         versions_of: for each row the index of the validation row that it is a version of, its own if it is one. Other
             versions, such as degraded ones, help the fit: the report, `threshold` and `predict_set` leave them out, and
@@ -116,7 +118,7 @@ class Scorer:
         from slova._fitting import fit_scorer
 
         options: dict[str, Any] = {"distances": distances, "none_share": none_share, "rescale": rescale, "seed": seed}
-        options |= {"weight": weight, "none_weight": none_weight, "versions_of": versions_of}
+        options |= {"keep_order": keep_order, "weight": weight, "none_weight": none_weight, "versions_of": versions_of}
         return fit_scorer(logits, labels, head=head, calibration=calibration, **options)
 
     @property

@@ -46,6 +46,15 @@ def test_every_calibration_fits_every_head(files, tmp_path, name, head, slova_cl
     assert type(Scorer.load(tmp_path / "m.slova").calibrator).__name__.lower().startswith(name)
 
 
+def test_the_order_of_classes_is_kept_on_demand(files, tmp_path, sample, slova_cli):
+    model, logits = tmp_path / "m.slova", sample(3000, 5)[0]
+    slova_cli("fit", files / "val.npz", "-o", model, "--keep-order")
+    assert (Scorer.load(model).predict(logits).top == logits.argmax(axis=1)).all()
+    command = ["fit", str(files / "val.npz"), "-o", str(model), "--keep-order", "--calibration", "isotonic"]
+    result = CliRunner().invoke(main, command)
+    assert (result.exit_code, "keep_order must be False" in result.stderr) == (2, True)
+
+
 def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path, sample, slova_cli):
     logits, labels = sample(200_000, 77)
     report = json.loads(slova_cli("fit", files / "val.npz", "-o", tmp_path / "m.slova", "--json"))

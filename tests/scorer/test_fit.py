@@ -212,3 +212,21 @@ def test_all_versions_of_a_row_are_in_one_fold(rows_of):
 def test_versions_must_be_of_rows_that_are_their_own(versions):
     with pytest.raises(ValueError, match=r"versions_of must hold|groups must be integers"):
         Scorer.fit(np.zeros((3, 2)), [0, 1, 0], versions_of=np.array(versions), head="slova")
+
+
+@pytest.mark.filterwarnings("ignore::slova._warnings.CalibrationWarning")  # of a biased network
+@pytest.mark.parametrize("calibration", ["posterior", "temperature", "exponential"])
+def test_with_keep_order_no_top_class_changes(rows_of, calibration):
+    logits, labels = rows_of(none=0.0)
+    logits[:, 0] += 2
+    kept = Scorer.fit(logits, labels, head="slova", calibration=calibration, keep_order=True).predict(logits)
+    assert (kept.top == logits.argmax(axis=1)).all()
+    if calibration == "posterior":
+        free = Scorer.fit(logits, labels, head="slova").predict(logits)
+        assert (free.top != logits.argmax(axis=1)).any(), "else the option has nothing to do"
+
+
+@pytest.mark.parametrize("calibration", ["isotonic", "histogram"])
+def test_keep_order_is_refused_where_it_cannot_be_kept(rows_of, calibration):
+    with pytest.raises(ValueError, match=f"keep_order must be False with calibration='{calibration}'"):
+        Scorer.fit(*rows_of(), head="slova", calibration=calibration, keep_order=True)

@@ -43,6 +43,7 @@ STREAMED = ("exponential", "none")  # what fits without all rows in memory
     "--pairs", type=click.Choice(["all", "top"]), help="Fit to all classes of a row, or to its top class.  [all]"
 )
 @click.option("--at-most-one", is_flag=True, help="Exponential calibration may map a probability of 1 to less than 1.")
+@click.option("--keep-order", is_flag=True, help="Never change which class is the top one.")
 @click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
 @click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential or none); two passes.")
 @engine
@@ -58,6 +59,7 @@ def fit(
     calibration: str | None,
     pairs: str | None,
     at_most_one: bool,
+    keep_order: bool,
     rescale: bool,
     stream: bool,
     engine: str | None,
@@ -83,7 +85,7 @@ def fit(
         plan = Plan(head=head, calibration="none" if calibration == "none" else "exponential", **given)
         scorer = _fit_streaming(table, plan, engine, workers)
     else:
-        scorer = _fit(table, head, calibration, given, rescale=rescale)
+        scorer = _fit(table, head, calibration, given, rescale=rescale, keep_order=keep_order)
     _save(scorer, output)
     if as_json:
         print_json({"output": str(output), "calibration": calibration, **_summary(scorer)})
@@ -126,13 +128,13 @@ def _fit_streaming(table: Table, plan: Plan, engine: str | None, workers: int | 
         return fit_and_evaluate(rows, plan)
 
 
-def _fit(table: Table, head: str, calibration: str, given: Mapping[str, Any], *, rescale: bool) -> Scorer:
+def _fit(table: Table, head: str, calibration: str, given: Mapping[str, Any], **how: bool) -> Scorer:
     options = {PARAMETERS.get(name, name): value for name, value in given.items()}
     fit: Any = partial(CALIBRATORS[calibration].fit, **options) if options else calibration
     with progress("fitting") as advance:
         logits, labels = table.arrays()
         advance(0.1)
-        return Scorer.fit(logits, labels, head=head, calibration=None if fit == "none" else fit, rescale=rescale)
+        return Scorer.fit(logits, labels, head=head, calibration=None if fit == "none" else fit, **how)
 
 
 def _summary(scorer: Scorer) -> dict[str, Any]:
