@@ -31,7 +31,7 @@ VARIANTS = {  # further methods of a file
     *("acet_short", "slova_none_raw", "retrofit_noise", "temperature_degraded"),
     *("ensemble_temperature", "slova_paper_fit"),
     *("softmax_fit", "slova_none_fit", "ova_fit_no_distances", "ova_fit_clean"),
-    *("slova_image_ova", "slova_image_no_distances", "slova_image_ensemble"),
+    *("slova_image_ova", "slova_image_no_distances", "slova_image_keep_order", "slova_image_ensemble"),
     *("slova_image_flip", "slova_image_turns", "slova_image_pixmix"),
     *("softmax_augmented_degraded", "softmax_augmented_fit", "softmax_augmented_flip"),
     *("augmix_degraded", "pixmix_degraded"),
@@ -160,7 +160,7 @@ OVA = {
 }
 NONES = {"slova_none", "slova_none_raw", "slova_none_fit"}
 IMAGE = {
-    *("slova_image", "slova_image_no_distances", "slova_image_ensemble"),
+    *("slova_image", "slova_image_no_distances", "slova_image_keep_order", "slova_image_ensemble"),
     *("slova_image_neighbours", "slova_image_flip", "slova_image_turns"),
 }
 AUGMIX, PIXMIX = {"augmix", "augmix_degraded"}, {"pixmix", "pixmix_degraded"}

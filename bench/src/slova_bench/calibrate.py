@@ -8,6 +8,7 @@ training sees these kinds.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -101,7 +102,9 @@ def class_temperature(rows: CalibrationRows) -> Fitted:
 
 
 @stable("posterior")
-def posterior(rows: CalibrationRows, *, head: str, distances: bool = True) -> Fitted:
+def posterior(
+    rows: CalibrationRows, *, head: str, distances: bool = True, order: Literal["auto", "keep"] = "auto"
+) -> Fitted:
     """The default calibrator of slova, with the columns after the logits as distances, or without them; networks are
     averaged before it. The readout is that of the classes given "not none", and P(none)."""
     kind = HEADS[head]
@@ -113,8 +116,13 @@ def posterior(rows: CalibrationRows, *, head: str, distances: bool = True) -> Fi
 
     log_odds, found = split(rows.outputs)
     none_share = NONE_SHARE if (rows.labels < 0).any() else None
-    given = {"weight": rows.weight, "none_weight": rows.none_weight, "groups": rows.groups, "none_share": none_share}
-    fitted = PosteriorCalibration.fit(log_odds, rows.labels, distances=found, **given)
+    given: dict[str, Any] = {
+        "weight": rows.weight,
+        "none_weight": rows.none_weight,
+        "groups": rows.groups,
+        "none_share": none_share,
+    }
+    fitted = PosteriorCalibration.fit(log_odds, rows.labels, distances=found, order=order, **given)
 
     def readout(outputs: Array) -> Readout:
         log_probs = fitted(*split(outputs))
