@@ -13,7 +13,8 @@ fold.
   a transformer. Networks for text and tables may name some as well; there are no degraded rows then without `degrade`.
 - degrade: called as `degrade(images, seed=0)` with images in [0, 1], or with the first input where that is no image.
 - views: "flip" or "turns": logits are the mean over an image and its horizontal flip, or over four quarter turns, in
-  the fit and in every prediction, at the cost of one pass each. Distances are those of the image.
+  the fit and in every prediction, at the cost of one pass each. Distances are those of the image. Turns are for images
+  without an upright position; photographs lose accuracy by them.
 
 Validation rows labelled NONE, or `none_inputs`, take the place of the synthetic images.
 
