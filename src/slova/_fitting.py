@@ -47,11 +47,12 @@ def fit_scorer(
     rows, classes, labels = _checked(values, labels)
     weight = None if weight is None else check_weight(weight, labels)
     groups = None if versions_of is None else _check_versions(versions_of, labels)
-    own = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
+    own: Any = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
     found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), GIVEN)
     logits, _ = found.head.check(rows, classes)
     for_none = None if none_weight is None else check_weight(none_weight, labels)
-    data = _Rows(logits, labels, weight, for_none, None if distances is None else to_numpy(distances), groups)
+    given = None if distances is None else to_numpy(distances)
+    data = _Rows(logits, labels, weight, for_none, given, groups, None if groups is None else own.astype(int))
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
     options |= {"order": "keep" if keep_order else None}
     with warnings_at_caller():
@@ -78,6 +79,7 @@ class _Rows(NamedTuple):
     none_weight: Floats | None
     distances: Floats | None
     groups: Ints | None
+    own: Ints | None
 
     def at(self, which: Any) -> _Rows:
         return _Rows(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
@@ -144,10 +146,10 @@ def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
     kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
     names = () if fit is None else inspect.signature(fit).parameters
-    wanted = {name: getattr(rows, name) for name in ("distances", "none_weight", "groups")}
+    wanted = {name: getattr(rows, name) for name in ("distances", "none_weight", "groups", "own")}
     wanted |= {name: options[name] for name in ("none_share", "seed", "like", "order")}
     given = {name: value for name, value in wanted.items() if value is not None}
-    if unknown := sorted(given.keys() - {"groups", "seed", "like", "order"} - set(names)):
+    if unknown := sorted(given.keys() - {"groups", "own", "seed", "like", "order"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
     if "order" in given and "order" not in names and fit is not None and not getattr(kind, "order_preserving", False):
         raise ValueError(f"keep_order must be False with calibration={options['calibration']!r}, which may change it")

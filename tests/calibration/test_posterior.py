@@ -325,3 +325,15 @@ def test_what_cannot_be_answered_is_named():
         FITTED["distances"](np.zeros((2, 5)))
     with pytest.raises(ValueError, match="distances must have shape"):
         FITTED["distances"](np.zeros((2, 5)), np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize(("tilt", "part"), [(0.0, "shared"), (1.2, "classes")])
+def test_what_may_change_the_order_of_classes_must_pay_on_the_own_rows(tilt, part):
+    """The versions are tilted to some classes; the rows themselves are, or are not."""
+    clean, labels = rows_of(rows=1500, tilt=tilt)
+    clean[np.arange(1500), (labels + 1) % 5] -= 3  # the confused neighbour, which is what pairs are for
+    changed = clean + 3 * np.linspace(-1, 1, 5)
+    rows, column = np.concatenate([clean, changed]), np.tile(labels, 2)
+    kinds = {"groups": np.tile(np.arange(1500), 2), "own": np.repeat([1, 0], 1500)}
+    assert PosteriorCalibration.fit(rows, column, groups=kinds["groups"]).part in ("classes", "pairs")
+    assert PosteriorCalibration.fit(rows, column, **kinds).part == part

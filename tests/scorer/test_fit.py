@@ -194,6 +194,18 @@ def test_versions_of_rows_help_the_fit_and_are_in_no_guarantee(rows_of):
     assert fitted.report.accuracy == plain.accuracy
 
 
+def test_a_tilt_that_only_versions_have_changes_no_top_class(rows_of):
+    logits, labels = rows_of(1, rows=1000, none=0.0)
+    tilted = logits + np.linspace(-3, 3, 6)
+    rows, column, versions = np.vstack([logits, tilted]), np.tile(labels, 2), np.tile(np.arange(1000), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = Scorer.fit(rows, column, head="slova", versions_of=versions)
+        mixed = Scorer.fit(rows, column, head="slova")
+    assert (fitted.predict(logits).top == logits.argmax(axis=1)).all()
+    assert (mixed.predict(logits).top != logits.argmax(axis=1)).any()
+
+
 def test_all_versions_of_a_row_are_in_one_fold(rows_of):
     """Labels are drawn: a fit that saw a copy of a row would know its label."""
     logits, _ = rows_of(3, rows=60, classes=40, none=0.0)

@@ -34,6 +34,7 @@ CAUTIOUS, CAUTION = 150, 1.0  # a gain must exceed 150 / n standard errors, and 
 
 
 PARTS = ("temperature", "shared", "classes", "pairs")
+ORDER_KEPT = PARTS[:2]
 
 
 class Terms(NamedTuple):
@@ -129,7 +130,10 @@ def _temperature(rows: Rows, terms: Terms, weight: Vector, start: Model | None) 
 
 
 def _best(rows: Rows, plain: Terms, smooth: Terms, models: Mapping[str, Model], deepest: str, seed: int) -> str:
-    """From the temperature on, what is better on rows not seen than what was best so far, by enough to be believed."""
+    """From the temperature on, what is better on rows not seen than what was best so far, by enough to be believed.
+
+    What may change the order of the classes is judged by the own rows: what pays on versions of them, such as images
+    degraded in some ways, does not pay on images that are degraded in others (`benchmarks/order.py`)."""
     best = "temperature"
     if len(models) == 1:
         return best
@@ -141,14 +145,22 @@ def _best(rows: Rows, plain: Terms, smooth: Terms, models: Mapping[str, Model], 
         for name, model in path(rows, plain, smooth, np.maximum(rows.weight - held_out, 0.0), deepest, models).items():
             terms = plain if name == "temperature" else smooth
             losses[name] += held_out * nll(scores(rows, model, terms.values), rows.labels)
+    own = seen if rows.own is None else seen * rows.own
     for name in models:
-        gain = np.divide(losses[best] - losses[name], seen, out=np.zeros_like(seen), where=seen > 0)
-        mean = seen @ gain / seen.sum()
-        error = np.sqrt(seen @ (gain - mean) ** 2) / seen.sum()
-        caution = max(CAUTIOUS / rows.total, 0.0 if name == "shared" else CAUTION)
-        if mean > caution * error:
+        kept = name in ORDER_KEPT
+        caution = max(CAUTIOUS / rows.total, 0.0 if kept else CAUTION)
+        if _pays(losses[best] - losses[name], seen, seen if kept else own, caution):
             best = name
     return best
+
+
+def _pays(gains: Vector, seen: Vector, counts: Vector, caution: float) -> bool:
+    """Whether gains, summed over folds in which rows were seen so often, are positive by so many standard errors."""
+    if not counts.any():
+        return False
+    gain = np.divide(gains, seen, out=np.zeros_like(seen), where=seen > 0)
+    mean = counts @ gain / counts.sum()
+    return bool(mean > caution * np.sqrt(counts @ (gain - mean) ** 2) / counts.sum())
 
 
 def folds(rows: Rows, seed: int) -> Iterator[Vector]:

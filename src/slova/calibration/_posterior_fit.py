@@ -37,6 +37,7 @@ class Rows(NamedTuple):
     factors: Vector
     floor: Vector  # a and b are at least this
     groups: Labels | None = None  # rows of one group are in one fold
+    own: Labels | None = None  # 1 for rows that numbers per class and pair must pay on, else 0
 
     @property
     def total(self) -> float:

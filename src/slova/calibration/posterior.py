@@ -145,6 +145,7 @@ class PosteriorCalibration:
         none_share: float | None = None,
         none_weight: Weight | None = None,
         groups: Groups | None = None,
+        own: Groups | None = None,
         order: Literal["auto", "keep"] = "auto",
         like: PosteriorCalibration | None = None,
         seed: int = 0,
@@ -157,11 +158,12 @@ class PosteriorCalibration:
           these are synthetic
         - none_weight: how often each row counts in the model of NONE, as `weight` says by default
         - groups: (N,), a number for each row; those of one group, such as versions of one image, are held out together
+        - own: (N,), 1 for rows like the inputs to come, else 0: what may change the order of classes must pay on these
         - order: "keep" takes a temperature or the shared numbers only, which keep the order of the classes
         - like: an earlier fit, whose part of the model is taken without a new choice
         - seed: of the folds of the choice
         """
-        rows = _rows(log_odds, labels, distances, (weight, none_weight), groups)
+        rows = _rows(log_odds, labels, distances, (weight, none_weight), (groups, own))
         known = rows.labels != NONE
         if order not in ("auto", "keep"):
             raise ValueError(f"order must be 'auto' or 'keep', got {order!r}")
@@ -206,7 +208,7 @@ def _rows(
     labels: Array,
     distances: Array | None,
     weights: tuple[Array | None, Array | None],
-    groups: Array | None,
+    kinds: tuple[Array | None, Array | None],
 ) -> Rows:
     """Checked, in float64, without the rows that count nothing."""
     log_odds, labels = check_rows(log_odds, labels, "log_odds")
@@ -216,8 +218,8 @@ def _rows(
     factors = np.ones((len(labels), 1))
     if distances is not None:
         factors = np.column_stack([factors, -check_distances(distances, labels)])
-    same = None if groups is None else check_groups(groups, labels)
-    rows = Rows(log_odds, labels, counts, none_counts, factors, _floor(log_odds, NUMPY), same)
+    same, own = (None if part is None else check_groups(part, labels) for part in kinds)
+    rows = Rows(log_odds, labels, counts, none_counts, factors, _floor(log_odds, NUMPY), same, own)
     return rows.at(counts > 0)
 
 
