@@ -34,6 +34,13 @@ def test_no_network_is_an_orphan(file):
     assert what in [bench.weights(method, what["seed"]) for method in methods().values()]
 
 
+@pytest.mark.parametrize("name", ["slova_image-cifar10", "slova_image_pixmix-cifar10", "augmix-cifar10"])
+def test_a_network_needs_no_data_for_what_its_method_adds_later(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLOVA_DATA", str(tmp_path))
+    with torch.no_grad():
+        assert zoo.load(name)(torch.rand(2, 3, 32, 32)).shape == (2, 10)
+
+
 @pytest.mark.parametrize("name", ["softmax-cifar10", "ova-cifar10", "softmax-cifar10-3"])
 def test_a_network_matches_its_name_and_returns_logits(name):
     meta = load(zoo.path_of(name), "weights")[1]["what"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,8 @@ ADDRESS = "SLOVA_MODELS"
 
 
 def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
-    """The network in evaluation mode, on the host."""
+    """The network as it was trained, in evaluation mode, on the host: it returns logits. What its method adds later,
+    such as distances from validation images, is left out: `slova.Classifier.fit` adds them."""
     import torch
 
     from slova_bench.dataset_recipes import dataset_recipe
@@ -41,7 +43,7 @@ def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
     method, on, seed = _parsed(name)
     path = path_of(name, folder=folder)
     bench = Bench(dataset_recipe(on), Store(None, path.parents[1]), Execution(device=torch.device("cpu")))
-    return bench.trained(method, seed).networks[0]
+    return bench.trained(replace(method, adapt=None), seed).networks[0]
 
 
 def path_of(name: str, *, folder: str | Path | None = None) -> Path:
