@@ -37,7 +37,7 @@ SCORING = (
 )
 EARLIER = (
     "The image recipe and the default fits may correct single classes where that pays on clean and degraded validation "
-    'images, as `Classifier.fit` did; now it must pay on the clean ones, as in the row "order of classes kept".'
+    'images, as Classifier.fit did; now it must pay on the clean ones, as in the row "order of classes kept".'
 )
 ONLY_RANK = (
     "Methods without numbers for classes only rank images; their classes are those of softmax with a temperature."
