@@ -27,7 +27,7 @@ def plan(folder, **changes) -> Plan:
         ({"experiment": "nonsense"}, "experiment must be one of ablation, appendix"),
         ({"methods": ("softmax", "nonsense")}, "unknown method nonsense; the methods are acet, "),
         ({"on": "mars"}, "the training set must be one of digits, cifar10"),
-        ({"preset": "unfair"}, "preset must be one of fair, paper, resnet18, got 'unfair'"),
+        ({"preset": "unfair"}, "preset must be one of fair, paper, authors, resnet18, got 'unfair'"),
         ({"preset": "paper", "embedded": True}, "the stored logits are of the fair preset: omit"),
         ({"device": "cuda:99"}, "device 'cuda:99' is not available"),
         ({"device": "banana"}, "device 'banana' is not available"),

@@ -96,10 +96,9 @@ class Classifier(nn.Module):
         progress: bool | None = None,
         seed: int = 0,
     ) -> Classifier:
-        """Calibrate a trained network on labelled validation data (never its training data); on images in [0, 1] the
-        fit is distance-aware.
+        """Calibrate a trained network on labelled validation data; on images in [0, 1] the fit is distance-aware.
 
-        - inputs, labels: arrays and their labels, or batches that have labels
+        - inputs, labels: arrays and their labels, or batches that have labels; never the training data
         - none_inputs: more inputs that belong to no class; images have synthetic ones without them
         - none_share: the prior of NONE; by default the share of the rows labelled NONE, and .05 if none is
         - names: the class names, in the order of the outputs; by default the labels that are names, sorted
