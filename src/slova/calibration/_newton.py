@@ -21,7 +21,7 @@ def newton(objective: Objective, start: Vector, lower: Vector, *, tolerance: flo
     """The minimum over numbers that are at least `lower`, to within about `tolerance` of its value.
 
     Projected Newton steps (Bertsekas 1982): numbers at their bound that would leave it are held, the others take a
-    Newton step, which is shortened until the value falls.
+    Newton step, which is shortened until the value falls, or until it can gain less than the tolerance, as at a kink.
     """
     numbers = np.maximum(start, lower)
     value, gradient, hessian = objective(numbers)
@@ -29,15 +29,16 @@ def newton(objective: Objective, start: Vector, lower: Vector, *, tolerance: flo
         free = (numbers > lower) | (gradient < 0)
         step = np.zeros_like(numbers)
         step[free] = _solve(hessian()[np.ix_(free, free)], -gradient[free])
-        if -gradient @ step <= tolerance:
-            break
-        for halving in range(HALVINGS):
-            trial = np.maximum(numbers + 0.5**halving * step, lower)
+        gain = -gradient @ step
+        for length in 0.5 ** np.arange(HALVINGS):
+            if length * gain <= tolerance:
+                return numbers
+            trial = np.maximum(numbers + length * step, lower)
             found = objective(trial)
             if found[0] <= value + 1e-4 * gradient @ (trial - numbers):
                 break
         else:
-            break
+            return numbers
         numbers, (value, gradient, hessian) = trial, found
     return numbers
 
