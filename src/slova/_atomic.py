@@ -13,6 +13,7 @@ import os
 import platform
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,9 @@ HERE = f"{zlib.crc32(platform.node().encode()):08x}"
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path` that replaces it on success and is removed otherwise. The mode of an existing file
-    is kept, and a symbolic link is followed."""
+    is kept, and a symbolic link is followed. A device or a pipe is never replaced."""
+    if (kind := kind_of_special(path)) is not None:
+        raise OSError(errno.EINVAL, f"it is {kind}; give the path of a file", str(path))
     path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}", str(path))
@@ -39,6 +42,17 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def kind_of_special(path: str | Path) -> str | None:
+    """What a path is that is neither a file nor a folder, such as a device; None if it is one of them, or missing."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return "a loop of symbolic links" if error.errno == errno.ELOOP else None
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}.get(stat.S_IFMT(mode), "a device")
 
 
 def temporary_name(path: Path) -> Path:

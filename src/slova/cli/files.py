@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from slova._atomic import kind_of_special
 from slova._scorer_file import Saved, load_saved
 from slova.io import TableError
 from slova.scorer import Scorer
@@ -46,6 +47,8 @@ def check_output(output: Path, *inputs: Path | None) -> None:
         return
     if not output.parent.is_dir():
         raise TableError(f"{output} cannot be written: there is no folder {output.parent}")
+    if (kind := kind_of_special(output)) is not None:
+        raise TableError(f"{output} cannot be written: it is {kind}; give the path of a file")
     if output.is_dir():
         raise TableError(f"{output} cannot be written: it is a folder")
     if not os.access(output.parent, os.W_OK):

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import click
 
+from slova.io.blocks import shortened
+
 __all__ = ["Program", "aligned", "print_json"]
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
@@ -38,13 +40,13 @@ class Program(click.Group):
         except OSError as error:
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except MemoryError as error:
-            _fail(f"out of memory: {error}; try a smaller --batch-size, or fit --stream")
+            _fail(f"out of memory: {shortened(str(error), 200)}; try a smaller --batch-size, or fit --stream")
         except (ImportError, ValueError, TypeError) as error:
             _fail(str(error))
 
 
 def _fail(message: str) -> NoReturn:
-    click.echo(f"slova: error: {' '.join(message.split())}", err=True)
+    click.echo(f"slova: error: {shortened(' '.join(message.split()))}", err=True)
     sys.exit(WRONG)
 
 

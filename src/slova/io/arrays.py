@@ -3,6 +3,7 @@ and never unpickled. Predictions are written as a structured array (npy), or as 
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import shutil
@@ -26,6 +27,7 @@ HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
     (1, 0): npy_format.read_array_header_1_0,
     (2, 0): npy_format.read_array_header_2_0,
 }
+LONGEST_HEADER, COPIED = 1 << 16, 1 << 20  # bytes: of a header, and at once
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -80,14 +82,18 @@ class _Declared(NamedTuple):
             if len(content) != wanted * width:
                 raise TableError(f"{self.name} is truncated in row {first + len(content) // width}")
             yield np.frombuffer(content, self.dtype).reshape(wanted, *self.shape[1:])
-        if self.stream.read(1):  # reading to the end of a zip member also verifies its checksum
-            raise TableError(f"{self.name} is damaged: there is data after its {rows} rows")
+        self.check_end()
+
+    def check_end(self) -> None:
+        """Reading to the end of a zip member also verifies its checksum."""
+        if self.stream.read(1):
+            raise TableError(f"{self.name} is damaged: there is data after its {self.shape[0]} rows")
 
 
 def _declared(stream: IO[bytes], name: str, size: int, role: str) -> _Declared:
     """The header, checked: the array is numeric, has the right number of axes, and is not longer than its file."""
     try:
-        shape, fortran, dtype = HEADERS[npy_format.read_magic(stream)](stream)
+        shape, fortran, dtype = _header(stream)
     except Exception:  # the header is a Python literal, and a damaged one can be anything
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
@@ -102,6 +108,15 @@ def _declared(stream: IO[bytes], name: str, size: int, role: str) -> _Declared:
     return _Declared(stream, name, shape, fortran, dtype)
 
 
+def _header(stream: IO[bytes]) -> Any:
+    """The header, whose length is compared first: from version 2.0 on it may be up to 4 GB."""
+    version = npy_format.read_magic(stream)
+    length = stream.read(2 if version == (1, 0) else 4)
+    if int.from_bytes(length, "little") > LONGEST_HEADER:
+        raise ValueError("the header is too long")
+    return HEADERS[version](io.BytesIO(length + stream.read(int.from_bytes(length, "little"))))
+
+
 def _member(archive: zipfile.ZipFile, role: str, path: Path, stack: ExitStack) -> _Declared:
     """The array `logits`, or `labels`, which may be called `label` as in other files."""
     found = next(
@@ -112,6 +127,8 @@ def _member(archive: zipfile.ZipFile, role: str, path: Path, stack: ExitStack) -
         there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
         raise TableError(f"{path} has no array {role!r}: found {there or 'none'}")
     info = archive.getinfo(found)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others are decompressed without a limit
+        raise TableError(f"{path}: {role} must be compressed by deflate or not at all, as numpy.savez_compressed does")
     return _declared(stack.enter_context(archive.open(info)), f"{path}: {role}", info.file_size, role)
 
 
@@ -123,18 +140,28 @@ def _blocks(arrays: Mapping[str, _Declared], bounds: Bounds, path: Path) -> Iter
     wide = len(first.shape) > 1
     height = bounds.rows(first.shape[1], path, first.dtype.itemsize) if wide else bounds.few_rows(1)
     with ExitStack() as stack:
-        parts = [_mappable(array, stack).blocks(height) for array in arrays.values()]
+        parts = [_mappable(array, bounds, stack).blocks(height) for array in arrays.values()]
         for number, found in enumerate(zip(*parts, strict=True)):
             block = dict(zip(arrays, found, strict=True))
             yield Block(block.get("logits"), block.get("labels"), min(1.0, (number + 1) * height / first.shape[0]))
 
 
-def _mappable(array: _Declared, stack: ExitStack) -> _Declared:
+def _mappable(array: _Declared, bounds: Bounds, stack: ExitStack) -> _Declared:
     """A member in Fortran order is copied to an unnamed temporary file, which can be memory-mapped."""
     if not array.fortran or not isinstance(array.stream, zipfile.ZipExtFile):
         return array
+    size = math.prod(array.shape) * array.dtype.itemsize
+    if size > bounds.memory:
+        raise TableError(
+            f"{array.name} is in Fortran order: its copy of {size >> 20} MiB is more than --max-memory, "
+            f"{bounds.memory >> 20} MiB; raise it, or save numpy.ascontiguousarray(logits)"
+        )
     copy: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    shutil.copyfileobj(array.stream, copy)
+    for first in range(0, size, COPIED):
+        copy.write(array.stream.read(min(COPIED, size - first)))
+    if copy.tell() != size:
+        raise TableError(f"{array.name} is truncated")
+    array.check_end()
     copy.seek(0)
     return array._replace(stream=copy)
 

@@ -28,7 +28,11 @@ class TableError(ValueError):
     """A file cannot be read or written. The message is one sentence that names the file; what it quotes is cut off."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message if len(message) <= LONGEST else f"{message[:LONGEST]} ...")
+        super().__init__(shortened(message))
+
+
+def shortened(message: str, longest: int = LONGEST) -> str:
+    return message if len(message) <= longest else f"{message[:longest]} ..."
 
 
 class Block(NamedTuple):
@@ -49,13 +53,13 @@ class Bounds:
     classes: int | None = None
     memory: int = MEMORY
 
-    def rows(self, columns: int, path: Path | str, itemsize: int = 8) -> int:
+    def rows(self, columns: int, path: Path | str, itemsize: int = 8, unit: str = "logits per row") -> int:
         """The rows per block of a file that declares so many logits per row, checked before any is read."""
         self.check_classes(columns, path)
         row = max(1, columns * itemsize)
         if row > self.memory:
             raise TableError(
-                f"{path} has {columns} logits per row: a row of {row >> 20} MiB is more than "
+                f"{path} has {columns} {unit}: a row of {row >> 20} MiB is more than "
                 f"--max-memory, {self.memory >> 20} MiB"
             )
         return min(self.few_rows(columns), max(1, self.memory // row))

@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +25,8 @@ from slova.io.blocks import LABELS, Block, Bounds, Columns, TableError, check_na
 
 __all__ = ["open_writer", "read", "read_text_columns", "stdout_writer"]
 
+ODD_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f"
+
 
 def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     """Blocks of logits and labels in float64."""
@@ -31,10 +34,16 @@ def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
         length = os.fstat(binary.fileno()).st_size
         chosen = _chosen(names, roles, path)
         logits, labels = chosen.get("logits", []), chosen.get("labels", [])
-        height = bounds.rows(len(logits), path) if logits else bounds.few_rows(len(names))
-        types, lines, number = _types(len(names), {*logits, *labels}), _without_quotes(text), 0
+        if logits:
+            bounds.check_classes(len(logits), path)
+        height, infinite = replace(bounds, classes=None).rows(len(names), path, unit="columns"), list[int]()
+        wanted = {*logits, *labels}
+        others = [k for k in range(len(names)) if k not in wanted]
+        types, lines, number = _types(len(names), wanted), _lines(text, others, infinite), 0
         for line in lines:
             block = _numbers(chain([line], lines), types, height, number, names, path)
+            _check_range(block, infinite, number, path)
+            infinite.clear()
             number += len(block)
             done = min(1.0, binary.tell() / length)
             yield Block(block[:, logits] if logits else None, block[:, labels[0]] if labels else None, done)
@@ -80,11 +89,27 @@ def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, lis
     return chosen
 
 
+def _lines(text: Iterator[str], others: Sequence[int], infinite: list[int]) -> Iterator[str]:
+    """The lines that are not blank, and in `infinite` how often each says `inf`, but for other columns."""
+    for line in _without_quotes(map(_without_odd_spaces, text)):
+        infinite.append(_count_infinite(line.lower(), others) if "f" in line or "F" in line else 0)
+        yield line
+
+
+def _count_infinite(line: str, others: Sequence[int]) -> int:
+    cells = line.split(",") if others else []
+    return line.count("inf") - sum(cells[k].count("inf") for k in others if k < len(cells))
+
+
+def _without_odd_spaces(line: str) -> str:
+    """Spaces that are neither blanks nor tabs, which numpy would strip, are marked as not a part of a number."""
+    plain = line.isascii() and not any(space in line for space in ODD_SPACES)
+    return line if plain else re.sub(r"[^\S \t\r\n]", "\ufffd", line)
+
+
 def _without_quotes(text: Iterator[str]) -> Iterator[str]:
-    """The lines that are not blank; where cells are quoted, without quotes, and with spaces for commas in them."""
+    """Where cells are quoted, without quotes, and with spaces for commas in them. Blank lines are left out."""
     for line in text:
-        if not line.isascii():
-            line = re.sub(r"[^\S \t\r\n]", "\ufffd", line)  # other spaces, which numpy would strip
         if '"' in line:
             cells = next(csv.reader(chain([line], text), strict=True))
             yield ",".join(re.sub(r"[,\r\n]", " ", cell) or '""' for cell in cells)
@@ -110,6 +135,13 @@ def _numbers(
     except ValueError as error:
         raise TableError(f"{path} {_problem(str(error), number, names)}") from None
     return rows.view("f8").reshape(len(rows), len(names))
+
+
+def _check_range(block: Array, infinite: Sequence[int], number: int, path: Path) -> None:
+    """Numbers such as 1e400, which would be read as infinite, are refused."""
+    odd = np.flatnonzero(np.isinf(block).sum(axis=1) != infinite)
+    if odd.size:
+        raise TableError(f"{path} has a number in row {number + odd[0]} (counted from 0) that float64 cannot hold")
 
 
 def _problem(message: str, number: int, names: list[str]) -> str:

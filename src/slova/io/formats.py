@@ -32,6 +32,8 @@ FORMATS = {
 
 def format_of(path: Path) -> Format:
     found = FORMATS.get(path.suffix.lower())
+    if found is None and path.is_dir():
+        raise TableError(f"{path} is a folder; expected a file, one of {', '.join(FORMATS)}")
     if found is None:
         raise TableError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(FORMATS)}")
     return found

@@ -21,12 +21,13 @@ __all__ = ["block_of", "columns_of", "declared_classes", "declared_rows", "open_
 
 LIST = "logits"
 BUFFER = 1 << 20  # bytes: pages are read on demand, not whole row groups
+RATIO = 16  # the compression above which a row group is not trusted to be larger than the memory
 
 
 def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     with open_parquet(path) as file:
         columns, number = columns_of(file.schema_arrow, roles, path), 0
-        height = declared_rows(file, bounds, path) if "logits" in roles else bounds.few_rows(1)
+        height = declared_rows(file, bounds, path, roles)
         for batch in file.iter_batches(height, columns=columns):
             block = block_of(batch, roles, path, number)
             number += batch.num_rows
@@ -59,7 +60,8 @@ def pyarrow() -> Any:
 
 
 def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]:
-    """The columns of the requested roles, logits first."""
+    """The columns of the requested roles, logits first. They are numbers by the schema, so that text is refused
+    unread, which a small file can have any amount of."""
     check_names(schema.names, path)
     columns = []
     if "logits" in roles:
@@ -67,33 +69,79 @@ def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]
         columns += [LIST] if _has_list(schema) else logit_columns(schema.names, path, also)
     if "labels" in roles:
         columns.append(label_column(schema.names, path))
+    for name in columns:
+        _check_type(schema, name, path)
     return columns
+
+
+def _check_type(schema: Any, name: str, path: Path | str) -> None:
+    type, types = schema.field(name).type, pyarrow().types
+    if name == LIST:
+        type = _storage(type).value_type
+    if types.is_dictionary(type):
+        type = type.value_type
+    if not (types.is_integer(type) or types.is_floating(type) or types.is_null(type)):
+        raise TableError(f"{path} has the type {type} in column {name!r}; expected numbers")
 
 
 def _has_list(schema: Any) -> bool:
     if LIST not in schema.names:
         return False
-    type, types = schema.field(LIST).type, pyarrow().types
-    storage = getattr(type, "storage_type", type)  # of a tensor column
+    storage, types = _storage(schema.field(LIST).type), pyarrow().types
     return bool(types.is_list(storage) or types.is_large_list(storage) or types.is_fixed_size_list(storage))
 
 
-def declared_rows(file: Any, bounds: Bounds, path: Path) -> int:
+def _storage(type: Any) -> Any:
+    return getattr(type, "storage_type", type)  # of a tensor column
+
+
+def declared_rows(file: Any, bounds: Bounds, path: Path, roles: Sequence[str] = ("logits",)) -> int:
     """The rows per block, checked by the footer alone. It declares how many numbers a list column has, so lists that
     are longer on average than expected are refused unread; where they are few, reading them finds the row."""
-    longest = declared_classes(file, path)
-    if not _has_list(file.schema_arrow) or longest * file.metadata.num_rows > CELLS:
+    longest = declared_classes(file, path) if "logits" in roles else 1
+    if "logits" in roles and (not _has_list(file.schema_arrow) or longest * file.metadata.num_rows > CELLS):
         bounds.check_classes(longest, path)
-    return replace(bounds, classes=None).rows(math.ceil(longest), path)
+    height = replace(bounds, classes=None).rows(math.ceil(longest), path)
+    _check_groups(file, bounds, path, roles)
+    return height
+
+
+def _check_groups(file: Any, bounds: Bounds, path: Path, roles: Sequence[str]) -> None:
+    """A row group is read a page at a time, so it may be larger than the memory. But one page, or one list, may be all
+    of it, so a group that is compressed to almost nothing may not."""
+    leaves = _leaves(file, columns_of(file.schema_arrow, roles, path))
+    of_list = {leaf: file.schema.column(leaf).max_repetition_level > 0 for leaf in leaves}
+    for group in _groups(file):
+        if group.total_byte_size <= bounds.memory and not any(of_list.values()):
+            continue
+        chunks = {leaf: group.column(leaf) for leaf in leaves}
+        size = sum(max(c.total_uncompressed_size, 8 * c.num_values * of_list[leaf]) for leaf, c in chunks.items())
+        stored = min(path.stat().st_size, sum(chunk.total_compressed_size for chunk in chunks.values()))
+        if size > max(bounds.memory, RATIO * stored):
+            raise TableError(
+                f"{path} has a row group of {size >> 20} MiB that is compressed to {stored >> 10} KiB, more than "
+                f"--max-memory, {bounds.memory >> 20} MiB: raise it, or write smaller row groups"
+            )
+
+
+def _leaves(file: Any, columns: Sequence[str]) -> list[int]:
+    """The positions of columns in the footer, where the column of the numbers of a list has a longer name."""
+    names, wanted = {*file.schema_arrow.names}, {*columns}
+    paths = [file.schema.column(k).path for k in range(len(file.schema))]
+    return [k for k, path in enumerate(paths) if (path if path in names else path.split(".")[0]) in wanted]
+
+
+def _groups(file: Any) -> Iterator[Any]:
+    return (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
 
 
 def declared_classes(file: Any, path: Path) -> float:
     """The logits per row, by the footer alone; of lists the most of a row group, on average over its rows."""
     if not _has_list(file.schema_arrow):
         return len(columns_of(file.schema_arrow, ("logits",), path))
-    leaf = next(i for i in range(len(file.schema)) if file.schema.column(i).path.split(".")[0] == LIST)
-    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-    return max((group.column(leaf).num_values / group.num_rows for group in groups if group.num_rows), default=1.0)
+    leaf = _leaves(file, [LIST])[0]
+    groups = (group for group in _groups(file) if group.num_rows)
+    return max((group.column(leaf).num_values / group.num_rows for group in groups), default=1.0)
 
 
 def block_of(batch: Any, roles: Sequence[str], path: Path | str, number: int) -> Block:
