@@ -10,36 +10,67 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from slova.serve import Limits, Model, Tensor, requests
+from slova.serve import Limits, Model, Tensor, requests, responses
 from slova.serve.limits import RequestError
 from slova.serve.load import scorer_model
 from slova.serve.requests import Predict, most_marks, parse_infer, parse_json, parse_predict
 
 GOOD = {"inputs": [[4.0, -4.0, -5.0]]}
 MIB = 1 << 20
-HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+POST = b"POST /predict HTTP/1.1\r\nHost: x\r\n"
+HEAD = POST + b"Content-Length: %d\r\n\r\n"
 
 
-def test_health_is_answered_while_a_large_body_is_parsed(scorer, serving, monkeypatch):
-    parsing, healthy, order = threading.Event(), threading.Event(), []
-    parse = requests.parse_json
+@pytest.mark.parametrize(("module", "name"), [(requests, "parse_json"), (responses, "to_json")])
+def test_health_is_answered_while_a_large_body_is_parsed_and_a_large_response_is_made(
+    scorer, serving, monkeypatch, module, name
+):
+    started, healthy, order = threading.Event(), threading.Event(), []
+    convert = getattr(module, name)
 
-    def waits_for_health(body, most, kind):
-        parsing.set()
+    def waits_for_health(*details):
+        started.set()
         assert healthy.wait(60)  # on the event loop, nobody would be answered until then
-        return parse(body, most, kind)
+        return convert(*details)
 
-    monkeypatch.setattr(requests, "parse_json", waits_for_health)
-    with serving(scorer_model(scorer)) as client:
-        large = json.dumps({"inputs": [[4.0, -4.0, -5.0]] * 4096})
-        thread = threading.Thread(target=lambda: order.append(("large", client.predict(large)[0])))
+    monkeypatch.setattr(module, name, waits_for_health)
+    tensor = {"name": "logits", "shape": [4096, 3], "datatype": "FP32", "data": [-4.25] * 3 * 4096}
+    with serving(scorer_model(scorer, name="map")) as client:
+        ask = lambda: order.append(("large", client.predict({"inputs": [tensor]}, path="/v2/models/map/infer")[0]))
+        thread = threading.Thread(target=ask)
         thread.start()
-        assert parsing.wait(60)
+        assert started.wait(60)
         order.append(("health", client.get("/v2/health/live")[0]))
         healthy.set()
         thread.join(60)
     assert order == [("health", 200), ("large", 200)]
+
+
+def test_health_is_answered_between_small_chunks(scorer, serving, monkeypatch):
+    """What was received is handled before others are answered, so it is little."""
+    sent, order, handle = threading.Event(), [], H11Protocol.data_received
+
+    def recorded(self, data):
+        order.append("health" if data.startswith(b"GET") else "chunks")
+        assert sent.wait(60)
+        handle(self, data)
+
+    body = json.dumps({"inputs": [[4.0, -4.0, -5.0]] * 300}).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    with serving(scorer_model(scorer)) as client:
+        expected = client.ask("POST", "/predict", body)[2]
+        monkeypatch.setattr(H11Protocol, "data_received", recorded)
+        with closing(socket.create_connection(("127.0.0.1", client.port), timeout=60)) as slow:
+            slow.sendall(POST + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+            with closing(socket.create_connection(("127.0.0.1", client.port), timeout=60)) as other:
+                other.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+                sent.set()
+                assert other.recv(4096).startswith(b"HTTP/1.1 200")
+            found = b"".join(iter(lambda: slow.recv(65536), b""))
+    assert order.index("health") < len(order) / 2
+    assert found.endswith(b"\r\n\r\n" + expected)  # the same, in order
 
 
 @pytest.mark.parametrize("path", ["/predict", "/v2/models/map/infer"])
@@ -121,6 +152,22 @@ def test_one_client_cannot_hold_all_the_bytes(scorer, serving):
         answered, _, _ = select.select(greedy, [], [], 30)
         assert len(answered) == 1  # the others are still being received
         assert answered[0].recv(4096).startswith(b"HTTP/1.1 503")
+        for connection in greedy:
+            connection.close()
+
+
+def test_large_unfinished_bodies_leave_bytes_to_small_ones_of_the_same_client(scorer, serving):
+    """Behind a proxy all clients have one address."""
+    with serving(scorer_model(scorer), limits=Limits(body=200_000, held=800_000)) as client:
+        greedy = [socket.create_connection(("127.0.0.1", client.port), timeout=30) for _ in range(5)]
+        for connection in greedy:
+            connection.sendall(HEAD % 200_000 + b" " * 199_999)
+        answered = []
+        while len(answered) < 2:  # those that found three quarters of the bytes taken
+            answered, _, _ = select.select(greedy, [], [], 30)
+        assert {connection.recv(12) for connection in answered} == {b"HTTP/1.1 503"}
+        assert client.metrics()["slova_body_bytes"] == 3 * 199_999
+        assert client.predict(GOOD)[0] == 200
         for connection in greedy:
             connection.close()
 

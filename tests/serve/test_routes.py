@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from slova.heads import PROBABILITIES
+from slova.scorer import Scorer
 from slova.serve import Model, Tensor
 from slova.serve.load import scorer_model
 
@@ -32,6 +34,13 @@ def test_probabilities_for_a_model_of_logits_are_an_error_of_the_request(client)
     status, content = client.predict({"inputs": [[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]})
     assert status == 400
     assert "the model was fitted to logits, got rows of probabilities" in content["error"]
+
+
+def test_one_late_row_that_is_no_row_of_probabilities_is_an_error_of_the_request(serving):
+    with serving(scorer_model(Scorer(classes=3, head=PROBABILITIES))) as client:
+        status, content = client.predict({"inputs": [[0.2, 0.3, 0.5]] * 2000 + [[-0.5, 0.7, 0.8]]})
+    assert status == 400
+    assert "the model was fitted to probabilities, got values from -0.5 to 0.8" in content["error"]
 
 
 def test_an_unknown_field_is_rejected(client):

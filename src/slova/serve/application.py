@@ -19,7 +19,7 @@ import slova
 from slova.prediction import COLUMNS
 from slova.serve import schema
 from slova.serve.batching import Batcher, Job, Queue
-from slova.serve.limits import Admission, Batching, Limits, RequestError, Ticket
+from slova.serve.limits import SMALL, Admission, Batching, Limits, RequestError, Ticket
 from slova.serve.middleware import Middleware, error_response
 from slova.serve.model import Arrays, Model
 from slova.serve.monitoring import WINDOW, DriftMonitor, ServerMetrics
@@ -30,14 +30,13 @@ from slova.serve.responses import VERSION, check_size, infer_response, predict_r
 __all__ = ["Service", "application", "asgi"]
 
 DEFAULT_LIMITS, DEFAULT_BATCHING = Limits(), Batching()
-SMALL = 64 << 10  # bytes of a body that is parsed at once; larger ones would delay others
 HEAD = "inference-header-content-length"
 MODEL, VERSIONED = "/v2/models/{name}", "/v2/models/{name}/versions/{version}"
 PLAIN: dict[str, Any] = {"tags": ["plain"]}
 HEALTH: dict[str, Any] = {"tags": ["health"]}
 PROTOCOL: dict[str, Any] = {"tags": ["Open Inference Protocol"]}
-Parsed = TypeVar("Parsed")
-Parse = Callable[[bytearray, Model, Limits, Counts], Parsed]
+Converted = TypeVar("Converted")
+Parse = Callable[[bytearray, Model, Limits, Counts], Converted]
 
 
 def application(
@@ -78,22 +77,24 @@ class Service:
         self.metrics = ServerMetrics(model, DriftMonitor(model.validation, window), self.admission)
         self.batcher = queue(model.run, batching, self.metrics.batches.observe)
         self.most = most_marks(model, limits.rows)
-        self._parser = ThreadPoolExecutor(1, "slova-parse")
+        self._converter = ThreadPoolExecutor(1, "slova-json")
 
     @asynccontextmanager
     async def working(self, _: FastAPI) -> AsyncIterator[None]:
         """Run the threads."""
         async with self.batcher.working():
             yield
-        self._parser.shutdown(wait=False, cancel_futures=True)
+        self._converter.shutdown(wait=False, cancel_futures=True)
 
-    async def parsed(self, request: Request, ticket: Ticket, parse: Parse[Parsed]) -> Parsed:
-        """The request, whose place is taken when its body is there. Large bodies are parsed one at a time in a
-        thread."""
+    async def parsed(self, request: Request, ticket: Ticket, parse: Parse[Converted]) -> Converted:
+        """The request, whose place is taken when its body is there."""
         body = await self._body(request, ticket)
         ticket.admit()
-        call = partial(parse, body, self.model, self.limits, self.most)
-        return call() if len(body) <= SMALL else await asyncio.get_running_loop().run_in_executor(self._parser, call)
+        return await self.converted(len(body), partial(parse, body, self.model, self.limits, self.most))
+
+    async def converted(self, size: int, call: Callable[[], Converted]) -> Converted:
+        """A parsed body or a response. Large ones would delay others, so they are made one at a time in a thread."""
+        return call() if size <= SMALL else await asyncio.get_running_loop().run_in_executor(self._converter, call)
 
     async def _body(self, request: Request, ticket: Ticket) -> bytearray:
         """The whole body, counted while it is received, in limited time. A large one is rejected before any of it is
@@ -132,9 +133,9 @@ def _add_predictions(app: FastAPI, service: Service) -> None:
         _check(model, name, version)
         with service.admission.enter(_client(request)) as ticket:
             parsed = await service.parsed(request, ticket, partial(parse_infer, head=request.headers.get(HEAD)))
-            check_size(parsed, check_rows(parsed.inputs, limits), model, limits)
+            size = check_size(parsed, check_rows(parsed.inputs, limits), model, limits)
             answer = await service.predict(request, parsed.inputs, parsed.outputs, parsed.reject)
-            return infer_response(parsed, answer, model)
+            return await service.converted(size, partial(infer_response, parsed, answer, model))
 
     add = partial(app.router.add_api_route, methods=["POST"], route_class_override=Direct)
     add("/predict", predict, summary="One prediction per row", **PLAIN, **schema.PREDICT)

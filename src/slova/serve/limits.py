@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Admission", "Batching", "Limits", "RequestError", "Ticket", "unavailable"]
+__all__ = ["SMALL", "Admission", "Batching", "Limits", "RequestError", "Ticket", "unavailable"]
 
 MIB = 1 << 20
+SMALL = 64 << 10  # bytes of a small body
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +103,14 @@ class Ticket:
     ended: RequestError | None = None
 
     def hold(self, size: int) -> None:
-        """Count bytes of the body as they arrive."""
+        """Count bytes of the body as they arrive. Large bodies leave a quarter of the bytes to small ones."""
         limits, admission = self.admission.limits, self.admission
+        most = limits.held if self.held + size <= SMALL else max(limits.body, 3 * limits.held // 4)
         if self.held + size > limits.body:
             raise RequestError(413, f"the body is larger than {limits.body} bytes, which is the limit")
-        while admission.held + size > limits.held:
+        while admission.held + size > most:
             if not admission.displace(self, "held", self.held + size):
-                raise unavailable(f"the requests in progress hold {admission.held} bytes; the limit is {limits.held}")
+                raise unavailable(f"the requests in progress hold {admission.held} bytes; the limit is {most}")
         self.held += size
         admission.held += size
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from slova._labels import class_names
 from slova._scorer_file import load_saved
 from slova.export.file_metadata import OUTPUTS, Metadata, Validation
 from slova.scorer import Scorer
@@ -82,7 +83,7 @@ def scorer_model(
         classes=scorer.classes,
         run=run,
         head=scorer.head.name,
-        names=None if names is None else tuple(names),
+        names=None if names is None else class_names(names, scorer.classes),
         reject=reject,
         validation=_counts(None if scorer.validation is None else Validation.of(scorer.validation)),
     )

@@ -21,8 +21,8 @@ BYTES_PER_NUMBER = 24  # an upper bound in JSON
 LOWEST = float(np.finfo(np.float32).min)
 
 
-def check_size(request: InferRequest, rows: int, model: Model, limits: Limits) -> None:
-    """A response may not be larger than a body: with many classes, few rows make a large response."""
+def check_size(request: InferRequest, rows: int, model: Model, limits: Limits) -> int:
+    """The most bytes of a response, which may not be larger than a body: with many classes, few rows make many."""
     size = sum(
         rows * math.prod(each.shape[1:]) * (DTYPES[each.datatype].itemsize if binary else BYTES_PER_NUMBER)
         for each in model.outputs
@@ -30,6 +30,7 @@ def check_size(request: InferRequest, rows: int, model: Model, limits: Limits) -
     )
     if size > limits.body:
         raise RequestError(413, f"the response would have {size} bytes; the limit is {limits.body}: send fewer rows")
+    return size
 
 
 def infer_response(request: InferRequest, answer: Arrays, model: Model) -> Response:

@@ -25,6 +25,8 @@ from slova.serve.middleware import HEAD
 __all__ = ["ServeError", "listen", "serve"]
 
 KEEP_ALIVE = 75  # seconds that an idle connection stays open
+LITTLE, MUCH = 1 << 10, 32 << 10  # bytes that are read at once
+LINES = 128  # in what was read, above which little is read next: h11 takes long for many small chunks
 REQUEST_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 DEFAULT_LIMITS = Limits()
 
@@ -53,6 +55,7 @@ def server(app: Any, limits: Limits = DEFAULT_LIMITS, grace: float = 30.0) -> uv
     config = uvicorn.Config(
         app,
         http=type("Limited", (Connection,), {"server_limits": limits}),
+        loop="asyncio",  # uvloop reads more at once
         ws="none",
         lifespan="on",
         log_level="error",
@@ -73,11 +76,13 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-class Connection(H11Protocol):
+class Connection(H11Protocol, asyncio.BufferedProtocol):
     """A connection with time limits. `_head` runs while headers, or the unread rest of a body, are being received,
     `_answer` while the client does not read."""
 
     server_limits: Limits
+    _size = LITTLE
+    _received = bytearray()
     _head: asyncio.TimerHandle | None = None
     _answer: asyncio.TimerHandle | None = None
 
@@ -90,6 +95,16 @@ class Connection(H11Protocol):
             most = max(counts.values())
             next(each for each in (self, *self.connections) if counts[_host(each)] == most).transport.abort()
         self._update_timer()
+
+    def get_buffer(self, _: int) -> bytearray:
+        self._received = bytearray(self._size)
+        return self._received
+
+    def buffer_updated(self, count: int) -> None:
+        """All that was read is handled before others are answered, so it is little where it may take long."""
+        data, self._received = bytes(self._received[:count]), bytearray()
+        self._size = LITTLE if data.count(b"\r\n") > LINES else min(2 * self._size, MUCH)
+        self.data_received(data)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
