@@ -137,6 +137,69 @@ def test_another_kind_or_version_is_named(path, monkeypatch):
         artifact.load(path, "test")
 
 
+@pytest.mark.parametrize("text", ["\x1b[2J" + "é" * 2000, ["\x1b" * 2000], "\ud800"])
+def test_another_kind_or_version_is_shown_in_short_and_without_control_characters(tmp_path, text, monkeypatch):
+    artifact.save(tmp_path / "f", text, {}, {})
+    with pytest.raises(ArtifactError, match=r"f holds a .{6,80}, expected a test$") as refused:
+        artifact.load(tmp_path / "f", "test")
+    assert str(refused.value).isascii()
+    with monkeypatch.context() as patch:
+        patch.setattr(artifact, "VERSION", text)
+        artifact.save(tmp_path / "f", "test", {}, {})
+    with pytest.raises(ArtifactError, match=r"f has format version .{6,80}, this slova reads version 1$") as refused:
+        artifact.load(tmp_path / "f", "test")
+    assert str(refused.value).isascii()
+
+
+def test_a_type_of_arrays_that_is_unknown_is_shown_in_the_same_way(tmp_path):
+    header = {"x": {"dtype": "\x1b[2J" + "é" * 2000, "shape": [1], "data_offsets": [0, 4]}}
+    text = json.dumps({"version": 1, "kind": "test"})
+    digest = artifact._digest(header, text, memoryview(b"1234"))
+    (tmp_path / "f").write_bytes(header_file(header | {"__metadata__": {"slova": text, "sha256": digest}}, b"1234"))
+    with pytest.raises(ArtifactError, match=r"f has an array that cannot be read: .{10,200}$") as refused:
+        artifact.load(tmp_path / "f", "test")
+    assert str(refused.value).isascii()
+
+
+def test_text_that_is_not_utf_8_is_an_altered_file(tmp_path):
+    text = '{"version": 1, "kind": "test", "name": "\ud800"}'
+    (tmp_path / "f").write_bytes(header_file({"__metadata__": {"slova": text, "sha256": "0"}}))
+    with pytest.raises(ArtifactError, match="f is damaged or was altered"):
+        artifact.load(tmp_path / "f", "test")
+
+
+LARGE = 1 << 40  # bytes of a file without content, which takes no room on the disk and could not be read
+TABLE = {"x": {"dtype": "U8", "shape": [LARGE - 1000], "data_offsets": [0, LARGE - 1000]}}
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        struct.pack("<Q", LARGE - 8),
+        header_file({}),
+        header_file(json.dumps(TABLE).ljust(992).encode()),
+        header_file({"__metadata__": {"slova": '{"version": 1, "kind": "test"}', "sha256": "0"}}),
+    ],
+    ids=["zeros", "a header as long as the file", "no header", "of another program", "bytes too many"],
+)
+def test_a_large_file_is_refused_by_its_header(tmp_path, start):
+    with open(tmp_path / "f", "wb") as file:
+        file.write(start)
+        file.truncate(LARGE)
+    with pytest.raises(ArtifactError, match=r"f is not a slova file|f is cut off or has bytes too many"):
+        artifact.load(tmp_path / "f", "test")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no pipe has a path here")
+def test_a_pipe_is_read_as_well(path):
+    outlet, inlet = os.pipe()
+    os.write(inlet, path.read_bytes())
+    os.close(inlet)
+    assert artifact.load(f"/dev/fd/{outlet}", "test")[1]["name"] == "é"
+    os.close(outlet)
+
+
 def test_what_a_caller_stores_cannot_pass_for_another_kind(tmp_path):
     artifact.save(tmp_path / "f", "test", {}, {"kind": "scorer", "version": 9})
     assert artifact.load(tmp_path / "f", "test")[1]["kind"] == "test"

@@ -12,9 +12,11 @@ from slova import artifact
 from slova._batches import Batch, device_of
 from slova._collect import check_network
 from slova._scorer_file import check_names, pack_scorer, unpack_saved
+from slova.artifact import ArtifactError, shown
 
 if TYPE_CHECKING:
     from slova.classifier import Classifier
+    from slova.vision.features import FeatureStatistics
     from slova.vision.passes import Passes
 
 
@@ -37,6 +39,10 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     _check_weights(network, weights, path)
     saved = unpack_saved(tensors, meta, path)
     passes = _passes(network, tensors, meta, path)
+    layers = 0 if passes is None else len(passes.layers)
+    if layers != saved.scorer.distances:
+        problem = f"its scorer takes {saved.scorer.distances} distances, and it has {layers} layers to measure them"
+        raise ArtifactError(f"{path} is damaged: {problem}")
     classifier = kind(network, saved.scorer, names=saved.names, reject=saved.reject, passes=passes)
     classifier.example = _described_inputs(meta.get("example"), path)
     network.load_state_dict(weights)
@@ -56,12 +62,21 @@ def _described_inputs(described: Any, path: str | Path) -> Batch | None:
     if described is None:
         return None
     try:
-        inputs = [(name, torch.zeros(0, *shape[1:], dtype=getattr(torch, dtype))) for name, dtype, shape in described]
-    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-        problem = f"the inputs of its network are unreadable ({error})"
-        raise artifact.ArtifactError(f"{path} is damaged: {problem}") from error
+        if not isinstance(described, list) or not described:
+            raise TypeError(f"they must be a list, got {described}")
+        inputs = [_described_input(*one) for one in described]
+    except (RuntimeError, TypeError, ValueError) as error:
+        problem = f"the inputs of its network are unreadable ({shown(error, 200)})"
+        raise ArtifactError(f"{path} is damaged: {problem}") from error
     named = {name: part for name, part in inputs if name is not None}
     return tuple(part for name, part in inputs if name is None), named
+
+
+def _described_input(name: Any, dtype: Any, shape: Any) -> tuple[str | None, Tensor]:
+    kind = vars(torch).get(dtype)  # getattr would import the submodules that torch has under some names
+    if not (name is None or isinstance(name, str)) or not isinstance(kind, torch.dtype) or not isinstance(shape, list):
+        raise TypeError(f"an input must have a name, a type and a shape, got {[name, dtype, shape]}")
+    return name, torch.zeros(0, *shape[1:], dtype=kind)
 
 
 def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any], path: str | Path) -> Passes | None:
@@ -69,19 +84,37 @@ def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any]
     described = meta.get("passes")
     if described is None:
         return None
-    from slova.vision.features import FeatureStatistics
     from slova.vision.passes import Passes, check_layers
 
+    layers = described.get("layers") if isinstance(described, dict) else None
+    if not isinstance(layers, list) or list(dict.fromkeys(map(str, layers))) != layers:
+        raise ArtifactError(f"{path} is damaged: its layers must be a list of different names, got {shown(layers)}")
     try:
-        check_layers(network, described["layers"])
-        parts = [
-            [tensors[f"passes.{kind}{number}"] for kind in ("mean", "whiten")]
-            for number in range(len(described["layers"]))
-        ]
-        statistics = {name: FeatureStatistics(*part) for name, part in zip(described["layers"], parts, strict=True)}
-        return Passes(statistics, views=described["views"]).to(device_of(network))
-    except (KeyError, TypeError, ValueError) as error:
-        raise artifact.ArtifactError(f"{path} does not fit this network: {error}") from error
+        check_layers(network, layers)
+    except ValueError as error:
+        raise ArtifactError(f"{path} does not fit this network: {str(error)[:1000]}") from error
+    try:
+        statistics = {name: _statistics(tensors, number) for number, name in enumerate(layers)}
+        return Passes(statistics, views=described.get("views", "missing")).to(device_of(network))
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"{path} is damaged: {shown(error, 200)}") from error
+
+
+def _statistics(tensors: dict[str, Tensor], number: int) -> FeatureStatistics:
+    """The statistics of a layer, which must give a distance of every input."""
+    from slova.vision.features import FeatureStatistics
+
+    names = [f"passes.{kind}{number}" for kind in ("mean", "whiten")]
+    if missing := [name for name in names if name not in tensors]:
+        raise ValueError(f"{missing[0]} is missing")
+    mean, whiten = (tensors[name].float() for name in names)
+    if mean.ndim != 1 or not len(mean) or whiten.shape != (len(mean), len(mean)):
+        wrong = " and ".join(shown(tuple(part.shape)) for part in (mean, whiten))
+        raise ValueError(f"{' and '.join(names)} must have shapes (C,) and (C, C), got {wrong}")
+    found = FeatureStatistics(mean, whiten)
+    if not all(part.isfinite().all() for part in (mean, whiten, found.square(torch.zeros_like(mean)))):
+        raise ValueError(f"{' and '.join(names)} must be finite, and so must the distances by them")
+    return found
 
 
 def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | Path) -> None:
@@ -91,7 +124,8 @@ def _check_weights(network: nn.Module, weights: dict[str, Tensor], path: str | P
     wrong = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if wrong:
         first = wrong[0]
-        raise artifact.ArtifactError(
-            f"{path} does not fit this network: {len(wrong)} of its tensors differ, such as {first}: "
-            f"{found.get(first, 'missing')} in the file, {expected.get(first, 'missing')} in the network"
+        shapes = [shown(shape.get(first, "missing")) for shape in (found, expected)]
+        raise ArtifactError(
+            f"{path} does not fit this network: {len(wrong)} of its tensors differ, such as {shown(first)}: "
+            f"{shapes[0]} in the file, {shapes[1]} in the network"
         )

@@ -16,10 +16,11 @@ import dataclasses
 import hashlib
 import json
 import os
+import stat
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors
@@ -32,6 +33,7 @@ __all__ = ["ArtifactError", "atomic_path", "load", "loads", "pack", "pack_parts"
 FORMAT, VERSION = "slova", 1
 SIZES = {"F": (2, 4, 8), "I": (1, 2, 4, 8), "U": (1, 2, 4, 8)}  # bytes of the types that numpy has as well
 DTYPES = {f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in SIZES for size in SIZES[kind]} | {"BOOL": "?"}
+MOST_HEADER = 100_000_000  # bytes; safetensors reads no larger header
 
 Tensors = dict[str, Array]
 
@@ -43,7 +45,7 @@ class ArtifactError(ValueError):
 def save(path: str | Path, kind: str, tensors: Mapping[str, Array], meta: Mapping[str, Any]) -> None:
     """Write named arrays (numpy, or torch in any of its types) and JSON to one file, atomically."""
     text = json.dumps({**meta, "format": FORMAT, "version": VERSION, "kind": kind}, sort_keys=True, allow_nan=False)
-    header, data = _split(_serialize(dict(tensors)), str(path))  # safetensors itself writes metadata in any order
+    header, data = _split(_serialize(dict(tensors)), path)  # safetensors itself writes metadata in any order
     header["__metadata__"] = {FORMAT: text, "sha256": _digest(header, text, data)}
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % 8)
@@ -58,26 +60,27 @@ def load(path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tenso
     """The arrays and the JSON of a file of one of these kinds; `framework="torch"` gives tensors instead of numpy
     arrays."""
     with open(path, "rb") as file:
+        _check_start(file, path)
         return loads(file.read(), path, *kinds, framework=framework)
 
 
 def loads(content: bytes, path: str | Path, *kinds: str, framework: str = "numpy") -> tuple[Tensors, dict[str, Any]]:
     """The same from the bytes of a file; errors name the path that they came from."""
-    header, data = _split(content, str(path))
-    metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(FORMAT), str):
-        raise ArtifactError(f"{path} is not a slova file")
-    meta = _json(metadata[FORMAT], path)
-    if meta.get("version") != VERSION:
-        raise ArtifactError(f"{path} has format version {meta.get('version')}, this slova reads version {VERSION}")
-    if metadata.get("sha256") != _digest(header, metadata[FORMAT], data):
+    header, data = _split(content, path)
+    text, checksum, meta = _take_metadata(header, path)
+    if checksum != _digest(header, text, data):
         raise ArtifactError(f"{path} is damaged or was altered: its content does not match its checksum")
     if meta.get("kind") not in kinds:
-        raise ArtifactError(f"{path} holds a {meta.get('kind')}, expected a {' or '.join(kinds)}")
+        raise ArtifactError(f"{path} holds a {shown(meta.get('kind'))}, expected a {' or '.join(kinds)}")
     try:
         return (_torch_tensors(content) if framework == "torch" else _numpy_arrays(header, content)), meta
     except Exception as error:  # those of safetensors and torch have no common base class
-        raise ArtifactError(f"{path} has an array that cannot be read: {error}") from error
+        raise ArtifactError(f"{path} has an array that cannot be read: {shown(error, 200)}") from error
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """Part of a file in a message: in ASCII, without control characters, and not the whole of a long one."""
+    return ascii(str(value)[:most])[1:-1][:most]
 
 
 def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dict[str, Any]]:
@@ -93,9 +96,8 @@ def pack(value: Any, name: str, types: Mapping[str, type]) -> tuple[Tensors, dic
         if isinstance(content, str | bool | int | float | tuple | None) and not endless:
             meta[field.name] = content
         elif dataclasses.is_dataclass(content) and not isinstance(content, type):
-            meta[field.name] = {
-                key: number if np.isfinite(number) else None for key, number in dataclasses.asdict(content).items()
-            }
+            numbers = dataclasses.asdict(content).items()
+            meta[field.name] = {key: number if np.isfinite(number) else None for key, number in numbers}
         else:
             tensors[f"{name}.{field.name}"] = np.asarray(content)
     return tensors, meta
@@ -180,34 +182,57 @@ def _serialize(tensors: Tensors) -> bytes:
     import torch
     from safetensors.torch import save as torch_save
 
-    return bytes(
-        torch_save(
-            {name: torch.as_tensor(tensor).detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-        )
-    )
+    copies = {name: torch.as_tensor(tensor).detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+    return bytes(torch_save(copies))
 
 
-def _split(content: bytes, path: str) -> tuple[dict[str, Any], memoryview]:
-    """Header and data of a safetensors file, checked to be whole."""
-    length = struct.unpack("<Q", content[:8])[0] if len(content) >= 8 else -1
-    if not 0 <= length <= len(content) - 8:
-        raise ArtifactError(f"{path} is not a slova file, or is cut off")
-    header = _json(content[8 : 8 + length], path)
-    data = memoryview(content)[8 + length :]
+def _check_start(file: BinaryIO, path: str | Path) -> None:
+    """Refuses the file of another program, or one of the wrong size, by its header, before it is read whole."""
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):  # a pipe has no size, and can be read only once
+        start = file.read(8)
+        start += file.read(_header_length(start, status.st_size, path))
+        _take_metadata(_split(start, path, status.st_size)[0], path)
+        file.seek(0)
+
+
+def _split(content: bytes, path: str | Path, size: int | None = None) -> tuple[dict[str, Any], memoryview]:
+    """Header and data of a safetensors file, checked to be whole; `size` is that of the file if this is its start."""
+    size = len(content) if size is None else size
+    begin = 8 + _header_length(content, size, path)
+    header = _json(content[8:begin], path)
     try:
         end = max((entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"), default=0)
     except (IndexError, KeyError, TypeError):
         raise ArtifactError(f"{path} is not a slova file, or is damaged") from None
-    if end != len(data):
+    if end != size - begin:
         raise ArtifactError(f"{path} is cut off or has bytes too many")
-    return header, data
+    return header, memoryview(content)[begin:]
+
+
+def _header_length(start: bytes, size: int, path: str | Path) -> int:
+    length = int(struct.unpack("<Q", start[:8])[0]) if len(start) >= 8 else -1
+    if not 0 <= length <= min(size - 8, MOST_HEADER):
+        raise ArtifactError(f"{path} is not a slova file, or is cut off")
+    return length
+
+
+def _take_metadata(header: dict[str, Any], path: str | Path) -> tuple[str, Any, dict[str, Any]]:
+    """The JSON of a header as text, its checksum, and what it says; they are removed from the header."""
+    metadata = header.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(FORMAT), str):
+        raise ArtifactError(f"{path} is not a slova file")
+    meta = _json(metadata[FORMAT], path)
+    if (version := meta.get("version")) != VERSION:
+        raise ArtifactError(f"{path} has format version {shown(version)}, this slova reads version {VERSION}")
+    return metadata[FORMAT], metadata.get("sha256"), meta
 
 
 def _json(text: str | bytes, path: str | Path) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (RecursionError, TypeError, ValueError):
-        raise ArtifactError(f"{path} is not a slova file") from None
+        value = None
     if not isinstance(value, dict):
         raise ArtifactError(f"{path} is not a slova file")
     return value
@@ -215,7 +240,8 @@ def _json(text: str | bytes, path: str | Path) -> dict[str, Any]:
 
 def _digest(header: Mapping[str, Any], text: str, data: memoryview) -> str:
     table = json.dumps({name: entry for name, entry in header.items() if name != "__metadata__"}, sort_keys=True)
-    return hashlib.sha256(b"\0".join([text.encode(), table.encode(), hashlib.sha256(data).digest()])).hexdigest()
+    encoded = text.encode(errors="surrogatepass")  # an altered file may have text that is not UTF-8
+    return hashlib.sha256(b"\0".join([encoded, table.encode(), hashlib.sha256(data).digest()])).hexdigest()
 
 
 def _numpy_arrays(names: Iterable[str], content: bytes) -> Tensors:

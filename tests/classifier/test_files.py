@@ -9,6 +9,8 @@ from torch import nn
 
 from slova import NONE, BetaCalibration, Classifier, Scorer, artifact
 from slova.artifact import ArtifactError
+from slova.vision.features import FeatureStatistics
+from slova.vision.passes import Passes, distances_from
 
 
 def test_a_file_keeps_what_the_network_takes(network, tmp_path, blobs, mlp, two_inputs):
@@ -34,9 +36,92 @@ def test_a_file_of_before_or_of_a_classifier_that_was_not_fitted_has_no_example(
     Classifier(mlp(), Scorer(classes=4)).save(tmp_path / "bare.slova")
     for name in ("old.slova", "bare.slova"):
         assert Classifier.load(tmp_path / name, mlp()).example is None
-    artifact.save(tmp_path / "odd.slova", "classifier", tensors, meta | {"example": [[None, "nn", [0]]]})
-    with pytest.raises(ArtifactError, match="the inputs of its network are unreadable"):
+
+
+SHAPE = [0, 2]
+
+
+@pytest.mark.parametrize(
+    "example",
+    ["", {}, [], 5, [5], [[None, "nn", SHAPE]], [[None, ["float32"], SHAPE]], [[None, "float32", 5]],
+     [[None, "float32", [0, -5]]], [[[1], "float32", SHAPE]], [[{"a": 1}, "float32", SHAPE]],
+     [[5, "float32", SHAPE]], [["\x1b" * 999, "float33", SHAPE]]],
+)  # fmt: skip
+def test_inputs_that_cannot_be_read_are_refused(classifier, tmp_path, mlp, example):
+    classifier.save(tmp_path / "model.slova")
+    tensors, meta = artifact.load(tmp_path / "model.slova", "classifier", framework="torch")
+    artifact.save(tmp_path / "odd.slova", "classifier", tensors, meta | {"example": example})
+    message = r"odd\.slova is damaged: the inputs of its network are unreadable \([ -~]{1,200}\)$"
+    with pytest.raises(ArtifactError, match=message):
         Classifier.load(tmp_path / "odd.slova", mlp())
+
+
+@pytest.fixture(scope="module")
+def saved_distances(network, blobs, tmp_path_factory):
+    """Path, arrays and JSON of a classifier that measures distances in one layer of 32 channels."""
+    points, labels = blobs(300, 1)
+    with torch.no_grad():
+        logits, channels = network(points), network[:2](points)
+    passes = Passes({"1": FeatureStatistics.of(channels.numpy())})
+    distances = distances_from(passes, passes.layers, {"1": channels})
+    scorer = Scorer.fit(logits.numpy(), labels.numpy(), head="slova", distances=distances.numpy())
+    path = tmp_path_factory.mktemp("files") / "distances.slova"
+    Classifier(network, scorer, passes=passes).save(path)
+    return path, *artifact.load(path, "classifier", framework="torch")
+
+
+def test_statistics_come_back(saved_distances, mlp, blobs):
+    path, tensors, _ = saved_distances
+    again = Classifier.load(path, mlp())
+    assert torch.equal(again.passes.whiten0, tensors["passes.whiten0"])
+    assert torch.isfinite(again.predict(blobs(20, 2)[0]).confidence).all()
+
+
+@pytest.mark.parametrize(
+    ("passes", "message"),
+    [
+        (None, "its scorer takes 1 distances, and it has 0 layers"),
+        ({"layers": [], "views": None}, "its scorer takes 1 distances, and it has 0 layers"),
+        *(
+            ({"layers": layers, "views": None}, "its layers must be a list of different names, got ")
+            for layers in ("", {}, 5, [5], ["1", "1"], [["1"]])
+        ),
+        ([], "its layers must be a list of different names, got None"),
+        ({"layers": ["1"]}, "views must be None, 'flip' or 'turns'"),
+        ({"layers": ["1"], "views": ["flip"]}, "unhashable type"),
+        ({"layers": ["1", "0"], "views": None}, "passes.mean1 is missing"),
+    ],
+)
+def test_layers_that_do_not_fit_the_scorer_are_refused(saved_distances, tmp_path, mlp, passes, message):
+    _, tensors, meta = saved_distances
+    artifact.save(tmp_path / "odd.slova", "classifier", tensors, meta | {"passes": passes})
+    with pytest.raises(ArtifactError, match=f"odd.slova is damaged: {message}"):
+        Classifier.load(tmp_path / "odd.slova", mlp())
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("mean0", lambda mean: mean[:, None], r"must have shapes \(C,\) and \(C, C\), got \(32, 1\) and \(32, 32\)"),
+        ("mean0", lambda mean: mean[:5], "must have shapes"),
+        ("mean0", lambda mean: mean[0], "must have shapes"),
+        ("whiten0", lambda whiten: whiten.flatten(), "must have shapes"),
+        ("whiten0", lambda whiten: whiten[None], "must have shapes"),
+        ("whiten0", lambda whiten: whiten[..., None], "must have shapes"),
+        ("mean0", lambda mean: torch.full_like(mean, -1e38), "must be finite"),
+        *((name, lambda part, value=value: torch.full_like(part, value), "must be finite")
+          for name in ("mean0", "whiten0") for value in (torch.nan, torch.inf)),
+    ],
+)  # fmt: skip
+def test_statistics_that_give_no_distances_are_refused(saved_distances, tmp_path, mlp, name, change, message):
+    _, tensors, meta = saved_distances
+    wrong = {f"passes.{name}": change(tensors[f"passes.{name}"])}
+    artifact.save(tmp_path / "odd.slova", "classifier", tensors | wrong, meta)
+    network = mlp()
+    before = network[0].weight.clone()
+    with pytest.raises(ArtifactError, match=rf"odd\.slova is damaged: passes\.mean0 and passes\.whiten0 {message}"):
+        Classifier.load(tmp_path / "odd.slova", network)
+    assert torch.equal(network[0].weight, before)
 
 
 def test_the_reject_threshold_is_part_of_the_classifier_and_its_file(network, tmp_path, blobs, mlp):

@@ -23,6 +23,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from slova.sklearn.outputs import checked_outputs
+
 __all__ = ["Constant", "Members", "Multiclass", "Response", "fit_members", "fit_multiclass", "read_multiclass", "start"]
 
 Floats = NDArray[np.float64]
@@ -96,7 +98,7 @@ class Multiclass:
     response: Response
 
     def outputs(self, X: Any) -> Floats:
-        outputs = _outputs(self.model, X, self.response.method)
+        outputs = checked_outputs(self.model, X, self.response.method)
         known = np.searchsorted(self.classes, self.model.classes_)
         if len(known) == len(self.classes) or (outputs.ndim == 2 and outputs.shape[1] != len(known)):
             return self._check_columns(outputs)
@@ -181,7 +183,7 @@ def read_multiclass(model: Any, X: Any, *, classes: NDArray[Any], method: str, r
 
 def _decision_response(model: Any, X: Any, has: list[str]) -> Response:
     """The head whose probabilities of the decision function are predict_proba, to a millionth."""
-    decision = _outputs(model, X, "decision_function")
+    decision = checked_outputs(model, X, "decision_function")
     pair = decision.ndim == 1
     heads = {"softmax": softmax(np.column_stack([-decision / 2, decision / 2]) if pair else decision, axis=1)}
     heads |= {} if pair else {"slova": expit(decision)}
@@ -242,15 +244,5 @@ def _is_log_odds(model: Any, X: Any) -> bool:
 def _member_output(model: Any, X: Any, method: str) -> Floats:
     if isinstance(model, Constant):
         return np.full(_num_samples(X), model.logit if method == "decision_function" else expit(model.logit))
-    outputs = _outputs(model, X, method)
+    outputs = checked_outputs(model, X, method)
     return outputs if outputs.ndim == 1 else outputs[:, -1]
-
-
-def _outputs(model: Any, X: Any, method: str) -> Floats:
-    outputs = np.asarray(getattr(model, method)(X)).astype(np.float64)
-    wrong = ~np.isfinite(outputs.reshape(len(outputs), -1)).all(axis=1)
-    if wrong.any():
-        raise ValueError(
-            f"{type(model).__name__}.{method} returned NaN or infinity for {wrong.sum()} of {len(outputs)} rows"
-        )
-    return outputs
