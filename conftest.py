@@ -1,11 +1,15 @@
-"""Fixtures of both distributions."""
+"""Fixtures of both distributions. Ray's workers do not wait until the cores are idle, which beside other tests they
+never are, and Spark's Java starts quickly."""
 
+import os
 import shutil
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+os.environ |= {"RAY_worker_niceness": "0", "SPARK_CONF_DIR": str(Path(__file__).parent / "tests" / "spark")}
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 

@@ -30,8 +30,10 @@ BLOCK = re.compile(
 def executed(page: Path, figures: Path) -> str:
     """The page with its present output; its pictures are drawn into the folder `figures`."""
     import matplotlib
+    from matplotlib import pyplot
 
     matplotlib.use("agg")
+    pyplot.close("all")  # those that somebody else left open are not of this page
     names: dict[str, object] = {"__name__": "__main__"}
     count = iter(range(1, 100))
 

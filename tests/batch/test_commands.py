@@ -78,7 +78,7 @@ def test_names_and_classes_must_have_the_same_length(rows, scorer, tmp_path):
 def test_predictions_are_replaced_only_with_overwrite(rows, model_file, tmp_path):
     command = ("score", rows.folder, "--model", model_file, "-o", tmp_path / "out", "--engine", "local", "--workers", 1)
     said(*command)
-    assert "out already exists: remove it or pass overwrite" in error(*command)
+    assert "out already exists: remove it or pass --overwrite" in error(*command)
     assert said(*command, "--overwrite")["rows"] == 6000
 
 
@@ -113,10 +113,10 @@ def test_a_command_on_an_engine_prints_one_line(request, rows, scorer, model_fil
     request.getfixturevalue(engine)
     words = ["score", rows.folder, "--model", model_file, "-o", "out", "--engine", engine, "--workers", 2]
     command = [sys.executable, "-m", "slova", *map(str, words)]
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "RAY"))
-    }
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    kept = ("RAY_worker_niceness", "SPARK_CONF_DIR")  # see conftest.py
+    engines = [name for name in os.environ if name.startswith(("PYSPARK", "SPARK", "RAY")) and name not in kept]
+    alone = {name: value for name, value in os.environ.items() if name not in engines}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=alone)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "6,000 rows, 0 of them rejected (confidence below 0)\n"
     np.testing.assert_array_equal(
