@@ -190,6 +190,16 @@ def test_a_damaged_model_is_refused(folder):
         ),
         ("fit good.npz -o m.slova --calibration none --pairs top", "--pairs has no effect with --calibration none"),
         ("fit good.npz -o m.slova --calibration cubic", "Invalid value for '--calibration': 'cubic' is not one of"),
+        (
+            "fit good.npz -o m.slova --keep-order --calibration histogram",
+            "--keep-order cannot be combined with --calibration histogram, which may change the top class",
+        ),
+        ("fit . -o m.slova", ". is a folder: for a folder of parquet files use --engine local"),
+        ("fit . -o m.slova --stream", ". is a folder: for a folder of parquet files use --engine local"),
+        ("score . --model model.slova -o out.csv", ". is a folder: for a folder of parquet files use --engine local"),
+        ("metrics . --model model.slova", ". is a folder: for a folder of parquet files use --engine local"),
+        ("report . --model model.slova -o page.html", ". is a folder; expected a file, one of .csv, .npy, .npz"),
+        ("export model.slova -o m.onnx --names a,b,b", "names must differ, 'b' occurs twice"),
         ("fit good.npz", "Missing option '-o'"),
         ("bake", "No such command 'bake'"),
         ("fit --fast", "No such option"),
@@ -198,6 +208,24 @@ def test_a_damaged_model_is_refused(folder):
 def test_invalid_options_are_errors(folder, command, sentence):
     assert error(command).startswith(sentence)
     assert {path.name for path in folder.iterdir()} == {"model.slova", "good.npz"}
+
+
+@pytest.mark.parametrize("command", ["fit good.npz -o m.slova", "fit good.npz -o m.slova --stream", "metrics good.npz"])
+def test_a_head_that_does_not_fit_the_values_is_said_to(folder, command):
+    found = f"values from {LOGITS.min():.3g} to {LOGITS.max():.3g}"
+    for head in ("probabilities", "ova_probabilities"):
+        wrong = f"the head {head} takes probabilities, got {found}: give probabilities, not logits"
+        assert error(f"{command} --head {head}") == wrong
+    assert not (folder / "m.slova").exists()
+
+
+def test_a_folder_of_predictions_is_replaced_only_with_the_option(folder):
+    (folder / "rows").mkdir()
+    columns = {f"logit_{k}": LOGITS[:, k] for k in range(3)}
+    pytest.importorskip("pyarrow.parquet").write_table(sys.modules["pyarrow"].table(columns), "rows/a.parquet")
+    (folder / "out").mkdir()
+    command = "score rows --model model.slova -o out --engine local --workers 1"
+    assert error(command) == "out already exists: remove it or pass --overwrite"
 
 
 def test_logits_in_an_npy_file_need_a_file_of_labels(folder):

@@ -92,6 +92,7 @@ def test_an_existing_file_is_kept_when_an_export_fails(tmp_path, monkeypatch):
         ("scorer.bin", {}, r"must end in .onnx or .pt2, got .bin"),
         ("scorer", {}, r"must end in .onnx or .pt2, got no suffix"),
         ("scorer.onnx", {"names": ["a"]}, "got 1 names for 3 classes"),
+        ("scorer.onnx", {"names": ["a", "b", "b"]}, "names must differ, 'b' occurs twice"),
         ("scorer.onnx", {"reject": 1.5}, r"reject must lie in \[0, 1\], got 1.5"),
         ("scorer.onnx", {"tolerance": 0.0}, r"tolerance must lie in \(0, 1\), got 0.0"),
         ("nowhere/scorer.onnx", {}, "there is no folder"),

@@ -82,6 +82,21 @@ FIT = [
         ValueError,
         "or be under 'labels' or 'label'",
     ),
+    (
+        "another key",
+        lambda: fit({"image": POINTS}, network=Named()),
+        ValueError,
+        "Named takes points, and not image: rename image to points",
+    ),
+    (
+        "other keys",
+        lambda: fit({"image": POINTS, "idx": LABELS}, network=Named()),
+        ValueError,
+        "Named takes points, and not image, idx: rename these keys of the batches",
+    ),
+    ("names twice", lambda: fit(names=["a", "b", "a"]), ValueError, "names must differ, 'a' occurs twice"),
+    ("one name", lambda: fit(names=["a"] * 3), ValueError, "names must differ, 'a' occurs 3 times"),
+    ("distance", lambda: fit(calibration="distance"), ValueError, "calibration='distance' needs distances=..., one"),
     ("few names", lambda: fit(names=["a", "b"]), ValueError, "got 2 names for 3 classes"),
     (
         "names of some",
@@ -113,7 +128,7 @@ FIT = [
         "none_share",
         lambda: fit(none_share=0.1, calibration="beta"),
         ValueError,
-        "none_share must be None with",
+        "none_share is the prior of NONE, and no row is labelled NONE",
     ),
 ]
 SCORE = [
@@ -129,6 +144,15 @@ SCORE = [
 ]
 USE = [
     ("one row", lambda c: c.predict(POINTS[0]), ValueError, "such as images[:1] or image[None]"),
+    ("axes", lambda c: c.predict(POINTS[None]), ValueError, "batch of shape (1, 300, 3) instead of (N, 3), as in the"),
+    (
+        "columns",
+        lambda c: c.predict(POINTS[:9, :2]),
+        ValueError,
+        "run on a batch of shape (9, 2) instead of (N, 3), as",
+    ),
+    ("inputs", lambda c: c.predict((POINTS, POINTS)), ValueError, "are 2 without names; expected 1 without names, as"),
+    ("names twice", lambda c: Classifier(NETWORK, c.scorer, names=["a", "b", "b"]), ValueError, "'b' occurs twice"),
     ("no rows", lambda c: c.predict([]), ValueError, "there are no inputs to predict"),
     ("percent", lambda c: c.predict(POINTS, reject=50), ValueError, "reject must lie in [0, 1], got 50"),
     ("text", lambda c: c.predict(POINTS, reject="0.5"), TypeError, "reject must be a number, got '0.5'"),

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 # A file imports only files of its own layer or of layers above it.
 LAYERS = [
     ["_atomic", "_backend", "_progress", "_types"],
-    ["_batches", "_offline_page", "_validation", "_warnings", "artifact"],
+    ["_batches", "_inputs", "_offline_page", "_validation", "_warnings", "artifact"],
     ["_head", "_labels", "_mergeable"],
     ["_collect", "heads", "prediction"],
     ["losses"],

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_blobs, make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, ShuffleSplit, train_test_split
@@ -169,6 +170,14 @@ def test_a_weight_of_w_counts_as_w_rows_in_models_and_calibration(base):
 
 
 @unskilled
+def test_weights_that_sum_to_one_are_shares_and_not_counts():
+    X, y = make_blobs(600, centers=3, cluster_std=3.0, random_state=0)
+    model = GaussianNB().fit(X[:100], y[:100])
+    one, shares = (SlovaClassifier(model, cv="prefit").fit(X, y, np.full(600, each)) for each in (1.0, 1 / 600))
+    np.testing.assert_allclose(shares.predict_proba(X), one.predict_proba(X), atol=1e-9)
+
+
+@unskilled
 def test_the_calibration_of_a_prefit_model_uses_weights():
     X, y = make_blobs(600, centers=3, cluster_std=3.0, random_state=0)
     model = LogisticRegression().fit(X[:100], y[:100])
@@ -272,3 +281,18 @@ def test_partial_fit_is_there_only_if_the_base_has_it_and_knows_its_classes(digi
         SlovaClassifier(GaussianNB()).partial_fit(X, y, classes=np.unique(y)[:9])
     with pytest.raises(ValueError, match="none_label='digit 0' must not be one of the classes"):
         SlovaClassifier(GaussianNB(), none_label="digit 0").partial_fit(X, y, classes=np.unique(y))
+
+
+def test_with_keep_order_the_class_is_that_of_the_estimator():
+    X, y = load_digits(return_X_y=True)
+    base = GaussianNB().fit(X[:600], y[:600])
+    free = SlovaClassifier(FrozenEstimator(base)).fit(X[600:1200], y[600:1200])
+    kept = clone(free).set_params(keep_order=True)
+    assert (free.get_params()["keep_order"], clone(kept).get_params()["keep_order"]) == (False, True)
+    for calibration in ("posterior", "exponential", None):
+        kept.set_params(calibration=calibration).fit(X[600:1200], y[600:1200])
+        assert (kept.predict(X[1200:]) == base.predict(X[1200:])).all()
+        assert (kept.predict_proba(X[1200:]).argmax(axis=1) == base.predict(X[1200:])).all()
+    assert (free.predict(X[1200:]) != base.predict(X[1200:])).any(), "else the option has nothing to do"
+    with pytest.raises(ValueError, match="keep_order=True cannot be combined with calibration='isotonic', which may"):
+        kept.set_params(calibration="isotonic").fit(X[600:1200], y[600:1200])

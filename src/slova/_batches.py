@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from slova._inputs import check_keys, check_like, different_shapes
 
 LABELS = ("labels", "label")
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -84,11 +85,21 @@ def logits_of(output: Any) -> Tensor:
     return found
 
 
-def run_network(network: nn.Module, batch: Batch, classes: int | None = None) -> Tensor:
-    """The logits (n, K) of a batch, or (n, 1) of a network with one output; floats are cast to its precision."""
+def run_network(network: nn.Module, batch: Batch, classes: int | None = None, like: Batch | None = None) -> Tensor:
+    """The logits (n, K) of a batch, or (n, 1) of a network with one output; floats are cast to its precision.
+    The inputs must be `like` those of the fit: as many, of the same names and as many axes. Other sizes are an error
+    where the network cannot take them."""
     positional, named = cast_inputs(network, batch)
-    _check_keys(network, named)
-    logits = logits_of(network(*positional, **named))
+    if named:
+        check_keys(network, named)
+    if like is not None and _sizes(batch) != _sizes(like):
+        check_like(batch, like)
+    try:
+        logits = logits_of(network(*positional, **named))
+    except RuntimeError as error:
+        if type(error) is RuntimeError and like is not None and (wrong := different_shapes(batch, like)):
+            raise ValueError(f"the network cannot be run on {wrong}, as in the fit") from error
+        raise  # out of memory, or a fault of the network
     rows = next((len(part) for part in (*positional, *named.values()) if isinstance(part, Tensor) and part.ndim), None)
     if logits.ndim == 1 and len(logits) == rows and classes in (None, 1) and rows is not None:
         logits = logits[:, None]
@@ -212,21 +223,14 @@ def check_source(source: Any) -> None:
         raise TypeError(f"expected tensors, a Dataset or batches, got {type(source).__name__}")
 
 
+def _sizes(batch: Batch) -> Any:
+    """The names of the inputs, and their shapes without rows."""
+    named = {name: getattr(part, "shape", ())[1:] for name, part in batch[1].items()}
+    return [getattr(part, "shape", ())[1:] for part in batch[0]], named
+
+
 def _to(value: Any, device: torch.device) -> Any:
     return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
-
-
-def _check_keys(network: nn.Module, named: Mapping[str, Any]) -> None:
-    """The keys of a batch are arguments of the network."""
-    if not named:
-        return
-    parameters = inspect.signature(network.forward).parameters
-    unknown = [name for name in named if name not in parameters]
-    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        taken = ", ".join(name for name, each in parameters.items() if each.kind is not each.VAR_POSITIONAL)
-        raise ValueError(
-            f"{type(network).__name__} takes {taken}, and not {', '.join(unknown)}: leave these keys out of the batches"
-        )
 
 
 def _cast(part: Any, network: nn.Module) -> Any:

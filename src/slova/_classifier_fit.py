@@ -12,6 +12,7 @@ from torch import nn
 
 from slova._batches import device_of
 from slova._collect import Collected, check_names, check_network, collect
+from slova._labels import class_names
 from slova._validation import NONE, check_labels
 from slova.scorer import Scorer
 from slova.vision.passes import Passes
@@ -37,6 +38,7 @@ def fit_classifier(
 ) -> Classifier:
     """See `Classifier.fit`; `run` are the options of a pass over the data, `options` those of `Scorer.fit`."""
     check_network(network)
+    names = None if names is None else class_names(names)
     if isinstance(options["head"], str) and options["head"] == "auto":
         options = options | {"head": getattr(network, "slova_head", "auto")}
     shift = shift.only_posterior(options["calibration"])

@@ -72,23 +72,27 @@ def _check_informative(values: Floats) -> None:
         raise ValueError("the rows sum to 100: divide percentages by 100 to give probabilities")
 
 
-def check_kind(head: Head, values: Array) -> None:
-    """Raises if the values are of another kind than those of the fit, where their first rows show it. Values on an
-    accelerator, or in a program that is being traced, are not looked at."""
-    rows = _first_rows(values)
+def check_kind(head: Head, values: Array, *, fitted: bool = True) -> None:
+    """Raises if the values are of another kind than those of the fit: where any row shows that they are no
+    probabilities, or the first rows that they are no logits. Values on an accelerator, or in a program that is
+    being traced, are not looked at."""
+    takes_shares = head.name in SHARES
+    rows = _first_rows(values, None if takes_shares else LOOK)
+    takes = "the model was fitted to" if fitted else f"the head {head.name} takes"
     if rows is None:
         return
-    finite = rows[np.isfinite(rows)]
-    takes_shares = head.name in SHARES
-    if takes_shares and finite.size and not (finite.min() >= -ROUNDING and finite.max() <= 1 + ROUNDING):
-        found = f"values from {finite.min():.3g} to {finite.max():.3g}"
-        raise ValueError(f"the model was fitted to probabilities, got {found}: give probabilities, not logits")
-    if not takes_shares and len(rows) > 1 and rows.shape[1] > 1 and _are_shares(rows) and _sum_to_one(rows):
-        raise ValueError("the model was fitted to logits, got rows of probabilities that sum to one: give their logits")
+    if takes_shares and rows.size:
+        lowest, highest = (find.reduce(rows, axis=None) for find in (np.fmin, np.fmax))  # of all rows, NaN aside
+        if lowest < -ROUNDING or highest > 1 + ROUNDING:
+            found = f"values from {lowest:.3g} to {highest:.3g}"
+            raise ValueError(f"{takes} probabilities, got {found}: give probabilities, not logits")
+    takes_logits = not takes_shares and head.to_logits is None
+    if takes_logits and len(rows) > 1 and rows.shape[1] > 1 and _are_shares(rows) and _sum_to_one(rows):
+        raise ValueError(f"{takes} logits, got rows of probabilities that sum to one: give their logits")
 
 
-def _first_rows(values: Array) -> Floats | None:
-    """A few rows (n, K) on the host, or None where looking would be expensive or impossible."""
+def _first_rows(values: Array, count: int | None) -> Floats | None:
+    """So many rows (n, K) on the host, or None where looking would be expensive or impossible."""
     if hasattr(values, "is_floating_point"):
         torch = sys.modules["torch"]
         if type(values) is not torch.Tensor or values.device.type != "cpu" or torch.compiler.is_compiling():
@@ -96,10 +100,10 @@ def _first_rows(values: Array) -> Floats | None:
         values = values.detach()
     elif not isinstance(values, np.ndarray | list | tuple):
         return None
-    rows = to_numpy(values[:LOOK]) if getattr(values, "ndim", 2) else np.zeros((0, 1))
+    rows = to_numpy(values[:count]) if getattr(values, "ndim", 2) else np.zeros((0, 1))
     if rows.dtype.kind != "f" or not rows.ndim or not rows.shape[-1]:
         return None
-    return rows.reshape(-1, rows.shape[-1] if rows.ndim > 1 else 1)[:LOOK]
+    return rows.reshape(-1, rows.shape[-1] if rows.ndim > 1 else 1)[:count]
 
 
 def _binary(values: Floats) -> Detected:

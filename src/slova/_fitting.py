@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slova._backend import NUMPY, Array, to_numpy
-from slova._detect import Detected, detect_head
+from slova._detect import Detected, check_kind, detect_head
 from slova._fit_warnings import BAD, GIVEN, warn_if_bad
 from slova._outcomes import raw_log_none
 from slova._validation import NONE, Floats, Ints, check_groups, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
+from slova.calibration.registry import keeps_order, kind_of
 from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
 from slova.heads import Head, Readout, find_head
 from slova.prediction import Prediction
@@ -44,11 +46,11 @@ def fit_scorer(
     seed: int = 0,
 ) -> Scorer:
     """See `Scorer.fit`."""
-    rows, classes, labels = _checked(values, labels)
+    rows, classes, labels = _checked(values, labels, none_share)
     weight = None if weight is None else check_weight(weight, labels)
     groups = None if versions_of is None else _check_versions(versions_of, labels)
     own: Any = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
-    found = detect_head(rows[own], labels[own]) if head == "auto" else Detected(find_head(head), GIVEN)
+    found = detect_head(rows[own], labels[own]) if head == "auto" else _stated(head, rows)
     logits, _ = found.head.check(rows, classes)
     for_none = None if none_weight is None else check_weight(none_weight, labels)
     given = None if distances is None else to_numpy(distances)
@@ -127,15 +129,19 @@ def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Float
     return np.where(none, counts * factor, counts)
 
 
-def _checked(values: Array, labels: Array) -> tuple[Any, int, Ints]:
+def _checked(values: Array, labels: Array, none_share: float | None) -> tuple[Any, int, Ints]:
     """Values (N, K) and labels; one column, or no second axis, is a problem of two classes."""
     rows = to_numpy(values)
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim == 2 and rows.shape[1] == 1:
         rows, _ = check_rows(rows, np.zeros(len(rows), int), "logits")
-        return np.asarray(rows), 2, check_labels(labels, np.hstack([rows, rows]), "logits")
-    rows, column = check_rows(rows, labels, "logits")
-    return np.asarray(rows), rows.shape[1], column
+        column, classes = check_labels(labels, np.hstack([rows, rows]), "logits"), 2
+    else:
+        rows, column = check_rows(rows, labels, "logits")
+        classes = rows.shape[1]
+    if none_share is not None and not (column == NONE).any():
+        raise ValueError("none_share is the prior of NONE, and no row is labelled NONE: omit it, or add such rows")
+    return np.asarray(rows), classes, column
 
 
 def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
@@ -143,24 +149,39 @@ def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
     before = AffineCalibration.fit(logits, labels, weight=weight) if options["rescale"] else None
     logits = logits if before is None else before(logits)
     fit: Any = resolve(options["calibration"])
-    kind: Any = getattr(fit, "__self__", None)
     scorer = Scorer(classes=logits.shape[1], head=head, before=before)
-    names = () if fit is None else inspect.signature(fit).parameters
+    names: Mapping[str, Any] = {} if fit is None else inspect.signature(fit).parameters
     wanted = {name: getattr(rows, name) for name in ("distances", "none_weight", "groups", "own")}
     wanted |= {name: options[name] for name in ("none_share", "seed", "like", "order")}
     given = {name: value for name, value in wanted.items() if value is not None}
-    if unknown := sorted(given.keys() - {"groups", "own", "seed", "like", "order"} - set(names)):
-        raise ValueError(f"{' and '.join(unknown)} must be None with calibration={options['calibration']!r}")
-    if "order" in given and "order" not in names and fit is not None and not getattr(kind, "order_preserving", False):
-        raise ValueError(f"keep_order must be False with calibration={options['calibration']!r}, which may change it")
+    _check_options(f"calibration={options['calibration']!r}", fit, given, names)
     if fit is not None:
-        takes = getattr(kind, "takes", "log_probs")
+        takes = getattr(kind_of(fit), "takes", "log_probs")
         values = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)
         chosen = {name: value for name, value in given.items() if name in names}
         scorer = replace(scorer, calibrator=fit(values, labels, weight=weight, **chosen))
     if hasattr(scorer.calibrator, "none") or not (labels == NONE).any():
         return scorer
     return replace(scorer, none_calibrator=fit_none_calibrator(raw_log_none(scorer, logits, NUMPY), labels, weight))
+
+
+def _stated(head: str | Head, rows: Floats) -> Detected:
+    """A head that was given, if the values can be of its kind."""
+    check_kind(found := find_head(head), rows, fitted=False)
+    return Detected(found, GIVEN)
+
+
+def _check_options(calibration: str, fit: Any, given: Collection[str], names: Mapping[str, Any]) -> None:
+    """The options given to a fit are among the names of those that it takes, and those that it needs are given."""
+    if unknown := sorted(set(given) - {"groups", "own", "seed", "like", "order"} - set(names)):
+        raise ValueError(f"{' and '.join(unknown)} must be None with {calibration}")
+    if "order" in given and not keeps_order(fit):
+        raise ValueError(f"keep_order=True cannot be combined with {calibration}, which may change the top class")
+    if "distances" not in given and "distances" in names and names["distances"].default is inspect.Parameter.empty:
+        raise ValueError(
+            f"{calibration} needs distances=..., one row per row of logits; for images Classifier.fit measures "
+            "distances itself, with calibration='posterior' (see shift_aware)"
+        )
 
 
 def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -> ExponentialCalibration | None:

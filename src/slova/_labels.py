@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +44,17 @@ def encode(column: np.ndarray, names: Sequence[str] | None) -> tuple[np.ndarray,
     names = tuple(found) if names is None else names
     codes[~is_none] = _codes([str(label) for label in known], names)
     return codes, names
+
+
+def class_names(names: Sequence[Any], classes: int | None = None) -> tuple[str, ...]:
+    """The names of the classes as text, all different; `classes` is how many there must be."""
+    found = tuple(str(name) for name in names)
+    if classes not in (None, len(found)):
+        raise ValueError(f"got {len(found)} names for {classes} classes")
+    for name, times in Counter(found).most_common(1):
+        if times > 1:
+            raise ValueError(f"names must differ, {name[:80]!r} occurs {'twice' if times == 2 else f'{times} times'}")
+    return found
 
 
 def _codes(labels: list[str], names: Sequence[str]) -> Ints:

@@ -16,6 +16,7 @@ import numpy as np
 
 from slova import artifact
 from slova._backend import Array
+from slova._labels import class_names
 from slova._validation import NONE
 from slova.calibration import CALIBRATORS
 from slova.evaluation import Conformity, FitReport
@@ -89,9 +90,7 @@ def _unpack_scorer(tensors: dict[str, Array], meta: dict[str, Any]) -> Scorer:
 
 def file_labels(names: Sequence[str], classes: int) -> Array:
     """The text that stands in a file for each label of so many classes: its name, and last "-1" for NONE."""
-    none = str(int(NONE))
-    if len(names) != classes:
-        raise ValueError(f"got {len(names)} names for {classes} classes")
+    none, names = str(int(NONE)), class_names(names, classes)
     if none in names:
         raise ValueError(f"a class is named {none!r}, which is NONE in a file: rename it")
     return np.array([*names, none])  # NONE = -1 finds the last one
@@ -110,14 +109,10 @@ def check_names(names: Any, classes: int) -> tuple[str, ...]:
     """The names of the classes: as many, different, and printable."""
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("names must be a list of text")
-    if len(names) != classes:
-        raise ValueError(f"got {len(names)} names for {classes} classes")
     odd = next((name for name in names if not name.isprintable()), None)
     if odd is not None:
         raise ValueError(f"the class name {odd[:80]!a} cannot be printed")
-    if len(set(names)) < len(names):
-        raise ValueError("two classes have the same name")
-    return tuple(names)
+    return class_names(names, classes)
 
 
 def _check_reject(reject: Any) -> float:

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from slova._backend import floating
 from slova._batches import Batch, batches, count, device_of, evaluation_mode, logits_of, run_network, with_progress
 from slova._collect import Collected, as_inputs, check_network, collect
+from slova._labels import class_names
 from slova._outcomes import answer
 from slova._validation import check_share
 from slova.calibration.module import CalibratorModules
@@ -61,12 +62,10 @@ class Classifier(nn.Module):
     ) -> None:
         super().__init__()
         check_network(network)
-        if names is not None and len(names) != scorer.classes:
-            raise ValueError(f"got {len(names)} names for {scorer.classes} classes")
+        self.names = None if names is None else class_names(names, scorer.classes)
         if scorer.distances != (0 if passes is None else len(passes.layers)):
             raise ValueError(f"the scorer takes {scorer.distances} distances: give passes= with as many layers")
         self.network, self.passes = network, passes
-        self.names = None if names is None else tuple(str(name) for name in names)
         self.reject = reject
         self._scorer = scorer
         self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
@@ -243,7 +242,8 @@ class Classifier(nn.Module):
         return [part.cpu() for part in answer(self.scorer, logits, ops, reject, distances)]
 
     def _run(self, batch: Batch, run: Callable[[Batch], Tensor] | None = None) -> tuple[Tensor, Tensor | None]:
-        run = run or partial(run_network, self.network, classes=self.scorer.head.columns or self.scorer.classes)
+        columns = self.scorer.head.columns or self.scorer.classes
+        run = run or partial(run_network, self.network, classes=columns, like=self.example)
         return (run(batch), None) if self.passes is None else self.passes(self.network, batch, run)
 
     def _collected(self, inputs: Any, labels: Any = None, *, labelled: bool = False, **options: Any) -> Collected:

@@ -106,7 +106,7 @@ class Scorer:
         none_share: the prior probability of NONE; by default the share of the NONE rows. Where it is given, the NONE
             rows are not counted as draws from the inputs to come, and `threshold` and `predict_set` look at the others.
         rescale: fit an affine calibrator of the logits first.
-        keep_order: never change which class is the top one; by default the posterior calibrator may where it pays.
+        keep_order: the top class is always that of the logits; by default calibration may change it.
         weight: how often each row counts; `none_weight` says it for the model of NONE of the posterior calibrator.
         versions_of: for each row the index of the validation row that it is a version of, its own if it is one. Other
             versions, such as degraded ones, help the fit: the report, `threshold` and `predict_set` leave them out, and

@@ -76,6 +76,44 @@ def test_a_tuple_of_tensors_is_all_inputs_and_batches_may_bring_labels(network, 
     assert torch.equal(by_name.predict(with_labels).label, fitted.predict(with_labels).label)
 
 
+def test_inputs_that_the_fit_had_must_not_be_missing(network, blobs, two_inputs):
+    points, labels = blobs(1000, 1)
+    named = {"points": points, "mask": torch.ones_like(points)}
+    classifier = Classifier.fit(two_inputs(network), named, labels, head="softmax", calibration=None)
+    for wrong in ({"points": points}, DataLoader([{"points": row} for row in points[:9]])):
+        with pytest.raises(ValueError, match="the inputs are points; expected points, mask, as in the fit"):
+            classifier.predict(wrong)
+    with pytest.raises(ValueError, match="the inputs are 1 without names; expected points, mask"):
+        classifier.predict_proba(points)
+    turned = {name: named[name] for name in ("mask", "points")}
+    assert torch.equal(classifier.predict(turned).label, classifier.predict(named).label)
+
+
+def test_shapes_are_compared_with_those_of_the_fit():
+    """Not the height and the width, which a convolutional network takes as they are."""
+    torch.manual_seed(0)
+    pooled = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+    images, labels = torch.rand(80, 3, 8, 8), torch.arange(80) % 4
+    classifier = Classifier.fit(pooled, images, labels, head="softmax", calibration=None, shift_aware=False)
+    assert len(classifier.predict(torch.rand(5, 3, 9, 12)).label) == 5
+    for wrong, message in [
+        (images[0], r"got a batch of shape \(3, 8, 8\) instead of \(N, 3, 8, 8\), as in the fit; a single row must be"),
+        (images[:5, :1], r"cannot be run on a batch of shape \(5, 1, 8, 8\) instead of \(N, 3, 8, 8\), as in the fit"),
+    ]:
+        for ask in (classifier.predict, classifier.predict_proba):
+            with pytest.raises(ValueError, match=message):
+                ask(wrong)
+
+
+def test_a_fault_of_the_network_is_raised_as_it_is(classifier, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(classifier.network, "forward", fails)
+    with pytest.raises(RuntimeError, match="a fault"):
+        classifier.predict(torch.zeros(3, 2))
+
+
 def test_none_inputs_are_all_inputs_too(network, blobs, same_calibrator, two_inputs):
     points, labels = blobs(1000, 1)
     mask, far = torch.ones_like(points), 12 * torch.randn(400, 2, generator=torch.Generator().manual_seed(6))

@@ -52,7 +52,10 @@ def test_the_order_of_classes_is_kept_on_demand(files, tmp_path, sample, slova_c
     assert (Scorer.load(model).predict(logits).top == logits.argmax(axis=1)).all()
     command = ["fit", str(files / "val.npz"), "-o", str(model), "--keep-order", "--calibration", "isotonic"]
     result = CliRunner().invoke(main, command)
-    assert (result.exit_code, "keep_order must be False" in result.stderr) == (2, True)
+    message = "--keep-order cannot be combined with --calibration isotonic, which may change the top class"
+    assert (result.exit_code, message in result.stderr) == (2, True)
+    slova_cli("fit", files / "val.npz", "-o", model, "--keep-order", "--calibration", "exponential", "--pairs", "top")
+    assert (Scorer.load(model).predict(logits).top == logits.argmax(axis=1)).all()
 
 
 def test_the_calibration_that_fit_reports_holds_on_new_rows(files, tmp_path, sample, slova_cli):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from slova import metrics
 from slova.calibration import TemperatureScaling
 from slova.cli import main
-from slova.heads import SLOVA, log_softmax
+from slova.heads import PROBABILITIES, SLOVA, log_softmax
 from slova.scorer import Scorer
 
 CLASSES = 4
@@ -124,6 +124,23 @@ def test_a_file_of_another_kind_than_that_of_the_fit_is_an_error(tmp_path, files
     assert result.exit_code == 2
     assert "fitted to logits, got rows of probabilities that sum to one" in result.stderr
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["metrics", "score", "score --engine local --workers 1"])
+def test_one_late_row_that_is_no_row_of_probabilities_is_an_error(tmp_path, command):
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = kinds(500, 0)[0]["probabilities"]
+    rows[450, :2] = [-0.5, 1.2]
+    table = pyarrow.table({"logits": rows.tolist(), "label": np.zeros(len(rows), int)})
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "test.parquet")
+    Scorer(classes=rows.shape[1], head=PROBABILITIES).save(tmp_path / "m.slova")
+    name, *options = command.split()
+    options += [] if name == "metrics" else ["-o", str(tmp_path / ("out" if options else "out.csv"))]
+    words = [name, str(tmp_path / "test.parquet"), "--model", str(tmp_path / "m.slova"), *options]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "the model was fitted to probabilities, got values from -0.5 to 1.2" in result.stderr
+    assert not list(tmp_path.glob("out*"))
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])

@@ -114,7 +114,8 @@ def test_the_table_has_both_ways_to_set_a_threshold(results):
         expected = [f"{100 * wrong:.1f}" if answered else "–" for answered, wrong in shares]
         assert found[f"{title}{',' if title == 'All pictures' else ''} wrong of 100 answers"] == expected
     nothing = replace(results, thresholds={name: [None] * len(SETTINGS) for name in results.answers})
-    assert table(nothing)[-1][1:] == ["–"] * len(results.answers)
+    assert [row[1:] for row in table(nothing)[-3:-1]] == [["–"] * len(results.answers)] * 2
+    assert table(nothing)[-1][1:] == [f"{100 * least:.1f}" for least in results.least.values()]
 
 
 def test_the_command_prints_the_table_the_verdicts_and_what_to_try_next(tmp_path, monkeypatch, run):

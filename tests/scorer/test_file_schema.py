@@ -57,7 +57,7 @@ WRONG_FIELDS = {
     "names": ({"names": "abc"}, "names must be a list of text"),
     "names of numbers": ({"names": [1, 2, 3]}, "names must be a list of text"),
     "names missing": ({"names": ["a", "b"]}, "got 2 names for 3 classes"),
-    "names twice": ({"names": ["a", "b", "a"]}, "two classes have the same name"),
+    "names twice": ({"names": ["a", "b", "a"]}, "names must differ, 'a' occurs twice"),
     "names of control characters": ({"names": ["a", "b", "\x1b[2J"]}, "the class name '\\x1b[2J' cannot be printed"),
     "names of surrogates": ({"names": ["a", "b", "\ud800"]}, "the class name '\\ud800' cannot be printed"),
 }

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,15 @@ import torch
 
 from slova._warnings import CalibrationWarning
 from slova.artifact import ArtifactError
-from slova.calibration import BetaCalibration, ExponentialCalibration, SmallValidationWarning, posterior
-from slova.heads import NONE, SLOVA, log_none, log_several, log_slova
+from slova.calibration import (
+    BetaCalibration,
+    ExponentialCalibration,
+    HistogramBinning,
+    PosteriorCalibration,
+    SmallValidationWarning,
+    posterior,
+)
+from slova.heads import NONE, PROBABILITIES, SLOVA, SOFTMAX, log_none, log_several, log_slova
 from slova.scorer import Scorer
 
 
@@ -62,6 +70,9 @@ def test_the_prior_of_none_can_be_set(rows_of):
     assert rare < share / 2
     with pytest.raises(ValueError, match="none_share must be None with calibration='temperature'"):
         Scorer.fit(logits, labels, calibration="temperature", none_share=0.1)
+    known = labels != NONE
+    with pytest.raises(ValueError, match="none_share is the prior of NONE, and no row is labelled NONE"):
+        Scorer.fit(logits[known], labels[known], none_share=0.1)
 
 
 @pytest.mark.filterwarnings("ignore:the calibration is not good")
@@ -240,5 +251,48 @@ def test_with_keep_order_no_top_class_changes(rows_of, calibration):
 
 @pytest.mark.parametrize("calibration", ["isotonic", "histogram"])
 def test_keep_order_is_refused_where_it_cannot_be_kept(rows_of, calibration):
-    with pytest.raises(ValueError, match=f"keep_order must be False with calibration='{calibration}'"):
+    with pytest.raises(ValueError, match=f"keep_order=True cannot be combined with calibration='{calibration}', which"):
         Scorer.fit(*rows_of(), head="slova", calibration=calibration, keep_order=True)
+
+
+def test_keep_order_takes_a_partial_of_a_calibrator_that_keeps_it(rows_of):
+    logits, labels = rows_of(none=0.0)
+    fit = partial(ExponentialCalibration.fit, which="top")
+    kept = Scorer.fit(logits, labels, head="slova", calibration=fit, keep_order=True).predict(logits)
+    assert (kept.top == logits.argmax(axis=1)).all()
+    with pytest.raises(ValueError, match="keep_order=True cannot be combined with"):
+        Scorer.fit(logits, labels, head="slova", calibration=partial(HistogramBinning.fit), keep_order=True)
+
+
+def test_a_partial_is_given_what_its_calibrator_takes(rows_of):
+    logits, labels = rows_of()
+    kinds = "posterior", partial(PosteriorCalibration.fit)
+    fits = [Scorer.fit(logits, labels, head="slova", calibration=fit) for fit in kinds]
+    np.testing.assert_array_equal(*(scorer.predict(logits).confidence for scorer in fits))
+
+
+def test_distance_calibration_without_distances_says_what_to_do(rows_of):
+    with pytest.raises(ValueError, match=r"calibration='distance' needs distances=..., one row per row of logits; for"):
+        Scorer.fit(*rows_of(), head="slova", calibration="distance")
+
+
+@pytest.mark.parametrize("head", ["probabilities", "ova_probabilities"])
+def test_logits_are_no_probabilities_whatever_the_head_says(rows_of, head):
+    logits, labels = rows_of()
+    probs = np.full_like(logits, 1 / logits.shape[1])
+    probs[-1] = logits[-1]  # one row is enough
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for values in (logits, probs):
+            found = f"the head {head} takes probabilities, got values from .* to .*: give probabilities, not logits"
+            with pytest.raises(ValueError, match=found):
+                Scorer.fit(values, labels, head=head)
+
+
+def test_probabilities_are_no_logits_whatever_the_head_says(rows_of):
+    logits, labels = rows_of(none=0.0)
+    probs = np.exp(SOFTMAX(logits).log_probs)
+    with pytest.raises(ValueError, match="the head softmax takes logits, got rows of probabilities that sum to one"):
+        Scorer.fit(probs, labels, head="softmax")
+    own = replace(PROBABILITIES, name="own")
+    assert Scorer.fit(probs, labels, head=own, calibration=None).predict(probs).top.shape == labels.shape

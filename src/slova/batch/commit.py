@@ -44,9 +44,9 @@ def commit_folder(output: Path, parts: int, *, overwrite: bool = False) -> Itera
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def check_folder(output: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+def check_folder(output: Path, *, overwrite: bool, inputs: Iterable[Path] = (), option: str = "overwrite=True") -> None:
     """Check that the folder can be created. An existing one is replaced only with `overwrite`, and only if it contains
-    nothing but the output of an earlier job."""
+    nothing but the output of an earlier job; `option` is what the message calls it."""
     if not output.parent.is_dir():
         raise EngineError(f"{output} cannot be written: there is no folder {output.parent}")
     if not os.access(output.parent, os.W_OK):
@@ -56,7 +56,7 @@ def check_folder(output: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) 
     if not output.exists():
         return
     if not overwrite:
-        raise EngineError(f"{output} already exists: remove it or pass overwrite")
+        raise EngineError(f"{output} already exists: remove it or pass {option}")
     if not output.is_dir() or not _is_output(output):
         raise EngineError(f"{output} is not a folder of scored parts and is not overwritten")
 

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from slova._backend import Array
-from slova._detect import Detected, detect_head
+from slova._detect import Detected, check_kind, detect_head
 from slova._fit_warnings import GIVEN, warn_if_bad
 from slova._outcomes import raw_log_none
 from slova.batch.map_reduce import Rows
@@ -87,9 +87,10 @@ def _perfect_ece(bins: Ece) -> float:
 
 def recognise(rows: Rows, head: str | None) -> Detected:
     """A head by its name; by default ("auto", None) it is recognised on the first rows."""
-    if head not in (None, "auto"):
-        return Detected(HEADS[head], GIVEN)
     block = rows.first()
+    if head not in (None, "auto"):
+        check_kind(HEADS[head], block.logits, fitted=False)
+        return Detected(HEADS[head], GIVEN)
     found = detect_head(block.logits, block.labels)
     return found._replace(why=f"{found.why}, by the first {len(block.labels):,} rows")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from slova.calibration.isotonic import IsotonicCalibration
 from slova.calibration.posterior import PosteriorCalibration
 from slova.calibration.temperature import TemperatureScaling
 
-__all__ = ["CALIBRATORS", "Fit", "resolve"]
+__all__ = ["CALIBRATORS", "Fit", "keeps_order", "kind_of", "resolve"]
 
 Fit = Callable[..., Calibrator]  # (log_probs, labels, *, weight=None)
 
@@ -52,3 +53,19 @@ def resolve(calibration: str | type[Any] | Fit | None) -> Fit | None:
     if isinstance(calibration, type | Calibrator) or not (calibration is None or callable(calibration)):
         raise TypeError(f"calibration must be a word, a calibrator class, a fit function or None, got {calibration!r}")
     return calibration
+
+
+def kind_of(fit: Fit | None) -> Any:
+    """The calibrator class that has this fit function, or of which a partial has it; None for another function."""
+    return getattr(getattr(fit, "func", fit), "__self__", None)
+
+
+def keeps_order(fit: Fit | None) -> bool:
+    """Whether a fit can leave the top class of each row as it is: always, or by its option `order`.
+
+    >>> [keeps_order(resolve(name)) for name in ("posterior", "beta", "isotonic")]
+    [True, True, False]
+    """
+    if fit is None or "order" in inspect.signature(fit).parameters:
+        return True
+    return bool(getattr(kind_of(fit), "order_preserving", False))

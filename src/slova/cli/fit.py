@@ -14,7 +14,8 @@ import numpy as np
 
 from slova._progress import progress
 from slova.batch.fitting import Plan, fit_and_evaluate
-from slova.calibration import CALIBRATORS
+from slova.calibration import CALIBRATORS, resolve
+from slova.calibration.registry import keeps_order
 from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, max_memory, workers
 from slova.cli.stream import check_engine_options, open_rows
@@ -43,7 +44,7 @@ STREAMED = ("exponential", "none")  # what fits without all rows in memory
     "--pairs", type=click.Choice(["all", "top"]), help="Fit to all classes of a row, or to its top class.  [all]"
 )
 @click.option("--at-most-one", is_flag=True, help="Exponential calibration may map a probability of 1 to less than 1.")
-@click.option("--keep-order", is_flag=True, help="Never change which class is the top one.")
+@click.option("--keep-order", is_flag=True, help="The top class is always that of LOGITS.")
 @click.option("--rescale", is_flag=True, help="Fit a scale and an offset of the logits first.")
 @click.option("--stream", is_flag=True, help="Never hold the file in memory (exponential or none); two passes.")
 @engine
@@ -73,12 +74,12 @@ def fit(
 
     Example: slova fit val.npz -o model.slova
     """
-    options = {"pairs": pairs, "at_most_one": at_most_one or None}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = ({"pairs": pairs} if pairs else {}) | ({"at_most_one": True} if at_most_one else {})
     streaming = stream or engine is not None
     calibration = calibration or ("exponential" if streaming else "posterior")
-    _check_calibration(calibration, given)
-    _check_streaming(calibration, rescale=rescale, stream=stream, engine=engine, workers=workers)
+    _check_calibration(calibration, given, keep_order=keep_order)
+    check_engine_options(engine, logits, workers=workers)
+    _check_streaming(calibration, rescale=rescale, stream=stream, engine=engine)
     check_output(output, logits, labels)
     table = Table(logits, labels, size, memory)
     if streaming:
@@ -93,16 +94,19 @@ def fit(
         click.echo(_sentences(scorer, str(output), calibration))
 
 
-def _check_calibration(calibration: str, given: Mapping[str, Any]) -> None:
-    """Options without effect are errors."""
+def _check_calibration(calibration: str, given: Mapping[str, Any], *, keep_order: bool) -> None:
+    """Options without effect, or against each other, are errors."""
     known = () if calibration == "none" else signature(CALIBRATORS[calibration].fit).parameters
     for name in given:
         if PARAMETERS.get(name, name) not in known:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect with --calibration {calibration}")
+    if keep_order and calibration != "none" and not keeps_order(resolve(calibration)):
+        raise click.UsageError(
+            f"--keep-order cannot be combined with --calibration {calibration}, which may change the top class"
+        )
 
 
-def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: str | None, workers: int | None) -> None:
-    check_engine_options(engine, workers=workers)
+def _check_streaming(calibration: str, *, rescale: bool, stream: bool, engine: str | None) -> None:
     if stream and engine is not None:
         raise click.UsageError("--stream has no effect with --engine, which never holds the files in memory")
     option = "--stream" if engine is None else "--engine"

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from slova._detect import check_kind
 from slova._progress import tracked
 from slova._scorer_file import Saved, file_labels
 from slova.batch.commit import check_folder
@@ -60,7 +59,7 @@ def score(
     """
     if as_json and str(output) == "-":
         raise click.UsageError("--json and -o - both write to stdout: give an output file")
-    check_engine_options(engine, workers=workers, overwrite=overwrite)
+    check_engine_options(engine, logits, workers=workers, overwrite=overwrite)
     if engine is None:
         check_output(output, logits, model)
     elif str(output) == "-":
@@ -71,7 +70,7 @@ def score(
         rows, rejected = _score(Table(logits, size=size, memory=memory), output, saved, reject)
     else:
         table = ParquetFiles.of(logits, size=size, memory=memory)
-        check_folder(output, overwrite=overwrite, inputs=table.files)
+        check_folder(output, overwrite=overwrite, inputs=table.files, option="--overwrite")
         with open_engine(engine, workers) as run:
             found = score_files(
                 table, output, saved.scorer, reject=reject, names=saved.names, overwrite=overwrite, engine=run
@@ -89,8 +88,6 @@ def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int
     label_names = None if saved.names is None else file_labels(saved.names, saved.scorer.classes)
     with open_output(output) as write:
         for block in tracked(table.blocks(classes=columns), "scoring"):
-            if not rows:
-                check_kind(saved.scorer.head, block.logits)
             prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
             label = prediction.label if label_names is None else label_names[prediction.label]

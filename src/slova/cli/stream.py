@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -70,7 +71,7 @@ def scorer_for(rows: Rows, known: Scorer | None, head: str | None) -> Scorer:
 def open_rows(tables: Sequence[Table], engine: str | None, workers: int | None) -> Iterator[list[Rows]]:
     """The rows of each table, in this process or on an engine, which is started once the files have been checked."""
     if engine is None:
-        check_engine_options(engine, workers=workers)
+        check_engine_options(engine, *(table.path for table in tables), workers=workers)
         yield [Streamed(table) for table in tables]
         return
     sources = [_parquet(table) for table in tables]
@@ -78,11 +79,14 @@ def open_rows(tables: Sequence[Table], engine: str | None, workers: int | None) 
         yield [rows_of(source, run) for source in sources]
 
 
-def check_engine_options(engine: str | None, **options: Any) -> None:
-    """Options without effect are errors."""
+def check_engine_options(engine: str | None, *paths: Path, **options: Any) -> None:
+    """Options without effect are errors; and so are folders, which only an engine reads."""
     for name, value in options.items():
         if engine is None and value:
             raise click.UsageError(f"--{name} requires --engine")
+    for path in paths:
+        if engine is None and path.is_dir():
+            raise click.UsageError(f"{path} is a folder: for a folder of parquet files use --engine local")
 
 
 def _parquet(table: Table) -> ParquetFiles:

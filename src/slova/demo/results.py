@@ -142,9 +142,11 @@ def table(results: Results, setting: int = PROMISE) -> list[list[str]]:
         rows.append([title, *(_said(*results.shares(name, group, setting)) for name in results.answers)])
     rows.append(["All pictures, wrong of 100 answers", *_wrong(results, setting)])
     guaranteed = len(RISKS) + setting % len(RISKS)
-    shares = (results.shares(name, results.groups[0], guaranteed) for name in results.answers)
-    rows.append(["Guaranteed threshold: digits 0 to 7", *(_said(*share) for share in shares)])
-    return [*rows, ["Guaranteed threshold: wrong of 100 answers", *_wrong(results, guaranteed)]]
+    shares = {name: results.shares(name, results.groups[0], guaranteed) for name in results.answers}
+    found = {name: results.thresholds[name][guaranteed] is not None for name in shares}
+    rows.append(["Guaranteed threshold: digits 0 to 7", *(_said(*shares[n]) if found[n] else "–" for n in shares)])
+    rows.append(["Guaranteed threshold: wrong of 100 answers", *_wrong(results, guaranteed)])
+    return [*rows, ["The least wrong of 100 that it can guarantee", *(f"{100 * results.least[n]:.1f}" for n in shares)]]
 
 
 def _wrong(results: Results, setting: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import slova
 from slova._backend import Array
+from slova._labels import class_names
 from slova.artifact import atomic_path
 from slova.export.file_metadata import ExportError, Metadata, Validation, check_suffix
 from slova.export.parity import Bounds, Parity, compare
@@ -45,8 +46,8 @@ class Job:
         check_suffix(self.path)
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"{self.path} cannot be written: there is no folder {self.path.parent}")
-        if self.names is not None and len(self.names) != self.scorer.classes:
-            raise ValueError(f"got {len(self.names)} names for {self.scorer.classes} classes")
+        if self.names is not None:
+            class_names(self.names, self.scorer.classes)
         if not 0 <= self.reject <= 1:
             raise ValueError(f"reject must lie in [0, 1], got {self.reject}")
 
@@ -57,7 +58,7 @@ class Job:
             classes=self.scorer.classes,
             head=self.scorer.head.name,
             reject=float(self.reject),
-            names=None if self.names is None else tuple(str(name) for name in self.names),
+            names=None if self.names is None else class_names(self.names),
             opset=opset,
             validation=None if validation is None else Validation.of(validation),
         )

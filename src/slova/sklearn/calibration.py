@@ -111,7 +111,9 @@ def recognise(rows: OutOfFold, response: Response) -> Response:
     return replace(response, head="softmax", rescale=False) if is_softmax else response
 
 
-def fit_scorer(rows: OutOfFold | None, response: Response, classes: int, calibration: Any) -> Scorer:
+def fit_scorer(
+    rows: OutOfFold | None, response: Response, classes: int, calibration: Any, keep_order: bool = False
+) -> Scorer:
     """The scorer that these rows calibrate; without rows it is not calibrated, and a warning is issued."""
     head = HEADS[response.head]
     if rows is None:
@@ -122,8 +124,11 @@ def fit_scorer(rows: OutOfFold | None, response: Response, classes: int, calibra
     if response.rescale:
         before = _scale(logits, rows, response)
         logits = before(logits)
+    weight = rows.weight  # below one in the mean they are shares and not counts, as where they sum to one
+    weight = weight if weight is None or weight.mean() >= 1 else weight / weight.mean()
     fit = FIT_TOP if isinstance(calibration, str) and calibration == "exponential" else calibration
-    return replace(Scorer.fit(logits, rows.labels, head=head, calibration=fit, weight=rows.weight), before=before)
+    options: dict[str, Any] = {"head": head, "calibration": fit, "keep_order": keep_order, "weight": weight}
+    return replace(Scorer.fit(logits, rows.labels, **options), before=before)
 
 
 def _scale(logits: Floats, rows: OutOfFold, response: Response) -> AffineCalibration:

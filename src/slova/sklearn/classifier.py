@@ -46,8 +46,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown inputs. "auto" is "native", but "ovr" if y contains `none_label` or the estimator is binary: one
         multi-class model cannot learn to reject. Two classes always have one model, unless y contains `none_label`.
     `response_method`: "auto", "decision_function" or "predict_proba"; see `slova.sklearn.models` for "auto".
-    `calibration`: a name of `slova.calibration.CALIBRATORS`, a fit function, or None; by default the posterior
-        calibration of log-odds.
+    `calibration`: a name of `slova.calibration.CALIBRATORS`, a fit function, or None for no calibration.
+    `keep_order`: never change which class has the largest output of the models; by default the calibration may.
     `reject`: the confidence below which `predict` returns `none_label`; None never rejects. See `threshold`.
     `none_label`: a label of the type of the others. Training rows that have it belong to no class: the models learn to
         reject them, and P(none) is calibrated on them.
@@ -63,6 +63,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         multiclass: str = "auto",
         response_method: str = "auto",
         calibration: Any = "posterior",
+        keep_order: bool = False,
         reject: float | None = None,
         none_label: Any = None,
         n_jobs: int | None = None,
@@ -72,6 +73,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.multiclass = multiclass
         self.response_method = response_method
         self.calibration = calibration
+        self.keep_order = keep_order
         self.reject = reject
         self.none_label = none_label
         self.n_jobs = n_jobs
@@ -81,7 +83,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Fit the models and calibrate them.
 
-        A row of weight w counts as w rows in both; the weights of a pipeline go to its last step. `groups` go to the
+        A row of weight w counts as w rows in both; weights with a mean below one, such as those that sum to one, are
+        scaled to a mean of one for the calibration. The weights of a pipeline go to its last step. `groups` go to the
         splitter `cv`, and `fit_params` to the estimator. If metadata routing is enabled, all of them are routed.
         """
         if self._is_prefit:
@@ -97,7 +100,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows = self._fit_models(X, labels, weight, params)
         if rows is not None and isinstance(self.models_, Multiclass):
             self.models_ = replace(self.models_, response=recognise(rows, self.models_.response))
-        self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration)
+        self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration, self.keep_order)
         self.stream_ = self._counts(rows) if rows is not None and _can_stream(self) else None
         return self
 
@@ -243,11 +246,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit: Any = partial(fit_multiclass if native else fit_members, **options)
         self.models_ = fit(self._base, X, labels, params[0], weight=weight, method=self.response_method)
         fit = partial(fit, method=self.models_.response.method)
-        jobs: dict[str, Any] = {
-            "folds": splits(self.cv, X, labels, **params[1]),
-            "n_jobs": self.n_jobs if native else None,
-        }
-        return out_of_fold(fit, self._base, X, labels, weight, params=params[0], **jobs)
+        folds, jobs = splits(self.cv, X, labels, **params[1]), self.n_jobs if native else None
+        return out_of_fold(fit, self._base, X, labels, weight, params=params[0], folds=folds, n_jobs=jobs)
 
     def _counts(self, rows: OutOfFold) -> StreamCounts:
         return StreamCounts.of(self.scorer_.raw(self.models_.response.logits(rows.outputs)), rows.labels)
