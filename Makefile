@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEMO_READY := .venv/.demo-ready
-INSTALL := $(BIN)/pip install --quiet --no-compile -c constraints.txt 'torch==2.13.0'
+INSTALL := $(BIN)/pip install --quiet -c constraints.txt 'torch==2.13.0'
 PINS := pyproject.toml bench/pyproject.toml constraints.txt
 
 CASES ?= 100000

@@ -44,13 +44,16 @@ def test_what_is_declared_is_compared_before_a_row_is_read(folder):
 import sys, tracemalloc, pyarrow
 from pathlib import Path
 from slova.io import Table, TableError
+def messages():
+    for options in ({"expected": 3}, {"memory": 16 << 20}):
+        for path in sys.argv[1:]:
+            try:
+                list(Table(Path(path), **options).blocks())
+            except TableError as error:
+                yield str(error)
+list(messages())  # imports what it needs, and where that was never compiled, compiles it
 tracemalloc.start()
-for options in ({"expected": 3}, {"memory": 16 << 20}):
-    for path in sys.argv[1:]:
-        try:
-            list(Table(Path(path), **options).blocks())
-        except TableError as error:
-            print(error)
+print(*messages(), sep="\\n")
 print(tracemalloc.get_traced_memory()[1], pyarrow.default_memory_pool().max_memory())
 """
     paths = [str(folder / name) for name in PATHS]
