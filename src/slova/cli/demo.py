@@ -20,7 +20,7 @@ __all__ = ["demo"]
 )
 def demo(output: Path) -> None:
     """Train a classifier of the digits 0 to 7 that can answer NONE, and show it beside softmax: a table here, and one
-    offline HTML page with pictures. It takes about half a minute and downloads nothing.
+    offline HTML page with pictures. It takes about a minute and downloads nothing.
 
     Example: slova demo -o demo.html
     """
