@@ -186,9 +186,9 @@ def test_the_image_recipe_with_mixing_has_as_many_outliers_as_without():
             return images.flatten(1)[:, :10]
 
     images = photographs(16)
-    for loss in (methods()["slova_image"].loss, pixmix.image_loss):
+    for loss in (methods()["slova_image"].loss, pixmix.image_loss, pixmix.softmax_loss):
         assert loss(Linear(), images, torch.arange(16) % 10, 16).isfinite()
-    assert labelled == [24, 24]
+    assert labelled == [24, 24, 16], "softmax has none"
 
 
 @pytest.mark.parametrize("make", [augmix.mixture, mixed])

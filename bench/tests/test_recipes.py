@@ -21,6 +21,7 @@ from slova_bench.tables import recipes
 from slova_bench.test_sets import TestSet
 from torch import nn
 
+import slova
 from slova.heads import NONE, SOFTMAX
 
 OVA_FIT, NONE_CLASS, TEMPERATURE, DEGRADED = find(
@@ -47,6 +48,19 @@ def test_rows_are_clean_then_degraded_images_then_outliers_each_a_version_of_an_
     distances = rows.outputs[0, :, 10:].mean(axis=1)
     assert distances.min() >= 0
     assert distances[:count].mean() < distances[count : 2 * count].mean() < distances[2 * count :].mean()
+
+
+def test_the_default_fit_of_the_comparison_is_that_of_a_classifier(bench):
+    trained = bench.trained(OVA_FIT, 0)
+    network = trained.networks[0][0].network
+    classifier = slova.Classifier.fit(
+        network, bench.validation.images.float() / 255, bench.validation.labels, head="slova", progress=False
+    )
+    images, _ = TESTS[1].load(bench)
+    readout = readout_of(OVA_FIT, bench, trained)(bench.logits(trained, TESTS[1], features=False)[0].logits)
+    known = np.exp(readout.log_probs) * (1 - np.exp(readout.log_none))[:, None]
+    wanted = classifier.predict_proba(images.float() / 255, progress=False).numpy()
+    np.testing.assert_allclose(np.hstack([known, np.exp(readout.log_none)[:, None]]), wanted, atol=1e-4)
 
 
 def test_a_temperature_of_clean_and_degraded_images_is_another_one(bench):

@@ -2,7 +2,8 @@
 
 Equal terms: a method and its rival name the same images. "clean" are the validation images, "degraded" the same images
 by the degradations for calibration, "outliers" images of no class made from them, by the kinds for calibration; no
-training sees these kinds.
+training sees these kinds. Methods with distances are fitted to the rows of `Classifier.fit` itself, others to images of
+the same kinds and counts.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from slova.heads import HEADS, SOFTMAX, Readout
 from slova.vision import CALIBRATION_DEGRADATIONS, CALIBRATION_OUTLIERS, add_outliers, degrade
 from slova.vision.shift_aware import DEGRADED_NONE_WEIGHT, DEGRADED_WEIGHT, SYNTHETIC_WEIGHT
 from slova_bench import data
+from slova_bench.distances import with_distances
 from slova_bench.method import CalibrationRows, Fitted, Method
 from slova_bench.pipeline import Bench, Trained, mean_readout
 from slova_bench.stable import stable
+from slova_bench.store import VERSIONS
 
 __all__ = ["calibration", "calibration_rows", "class_temperature", "posterior", "readout_of"]
 
@@ -58,10 +61,8 @@ def calibration(method: Method, bench: Bench, trained: Trained) -> Calibrator | 
 
 def calibration_rows(method: Method, bench: Bench, trained: Trained) -> CalibrationRows:
     """The outputs of the networks for the validation images that the method is calibrated on."""
-    parts = [bench.validation_logits(trained, method.noise)]
-    for name in method.calibrate_on[1:]:
-        what = {"set": bench.dataset.val, "limit": bench.limit, "changed": f"{name}/1"}
-        parts.append(bench.cached_logits(trained, what, partial(_changed, bench, name)))
+    fitted = getattr(method.adapt, "func", method.adapt) is with_distances
+    parts = _fit_rows(method, bench, trained) if fitted else _made_rows(method, bench, trained)
     sizes = [len(labels) for _, labels in parts]
     weights = [WEIGHTS[name] for name in method.calibrate_on]
     weight, none_weight = (np.repeat(column, sizes) for column in zip(*weights, strict=True))
@@ -73,6 +74,32 @@ def calibration_rows(method: Method, bench: Bench, trained: Trained) -> Calibrat
         groups=np.concatenate([np.arange(size) for size in sizes]),
         classes=data.classes(bench.dataset.train),
     )
+
+
+def _made_rows(method: Method, bench: Bench, trained: Trained) -> list[tuple[Array, Array]]:
+    """Outputs and labels of the validation images, and of those that are made from them here."""
+    parts = [bench.validation_logits(trained, method.noise)]
+    for name in method.calibrate_on[1:]:
+        what = {"set": bench.dataset.val, "limit": bench.limit, "changed": f"{name}/1"}
+        parts.append(bench.cached_logits(trained, what, partial(_changed, bench, name)))
+    return parts
+
+
+def _fit_rows(method: Method, bench: Bench, trained: Trained) -> list[tuple[Array, Array]]:
+    """The same of networks with distances, as they were read for these."""
+
+    def compute(one: Trained) -> dict[str, Tensor]:
+        rows = one.networks[0][0].rows
+        outputs = np.hstack([rows.logits, rows.distances]).astype(np.float32)
+        return {"outputs": torch.from_numpy(outputs), "labels": torch.from_numpy(rows.labels)}
+
+    what = {"versions": VERSIONS, "set": bench.dataset.val, "limit": bench.limit}
+    found = [
+        bench.store.get("fit_rows", {**what, "weights": key}, partial(compute, one)) for one, key in trained.each()
+    ]
+    outputs, labels = np.stack([part["outputs"].numpy() for part in found]), found[0]["labels"].numpy()
+    thirds = dict(zip(WEIGHTS, np.split(np.arange(len(labels)), len(WEIGHTS)), strict=True))
+    return [(outputs[:, thirds[name]], labels[thirds[name]]) for name in method.calibrate_on]
 
 
 def _changed(bench: Bench, name: str) -> tuple[Tensor, Tensor]:
@@ -101,7 +128,7 @@ def class_temperature(rows: CalibrationRows) -> Fitted:
     return readout
 
 
-@stable("posterior")
+@stable("posterior", version=2)  # 2: what may change the order of classes must pay on clean images, as in a scorer
 def posterior(
     rows: CalibrationRows, *, head: str, distances: bool = True, order: Literal["auto", "keep"] = "auto"
 ) -> Fitted:
@@ -120,6 +147,7 @@ def posterior(
         "weight": rows.weight,
         "none_weight": rows.none_weight,
         "groups": rows.groups,
+        "own": (rows.groups == np.arange(len(rows.groups))).astype(int),
         "none_share": none_share,
     }
     fitted = PosteriorCalibration.fit(log_odds, rows.labels, distances=found, order=order, **given)

@@ -1,61 +1,47 @@
-"""Networks that return distances beside their logits: how far an image is from the validation images, per layer."""
+"""Networks as `Classifier.fit` reads them: with distances beside their logits, which tell how far an image is from the
+validation images, per layer, and with the rows of its fit."""
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from slova._backend import Array
-from slova._batches import Batch, evaluation_mode
-from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
-from slova.vision.passes import run_passes
+from slova._batches import device_of
+from slova._collect import collect
+from slova.vision.passes import Passes
+from slova.vision.shift_aware import FitRows, ShiftOptions, fit_rows
+from slova.vision.versions import VersionReader
 from slova_bench.method import Splits
 from slova_bench.stable import stable
 
-__all__ = ["WithDistances", "with_distances"]
+__all__ = ["PARTS", "WithDistances", "with_distances"]
 
-BATCH = 1000
+PARTS = ("clean", "degraded", "synthetic")  # of the rows of a fit, in their order, each with one row per image
 
 
 class WithDistances(nn.Module):
-    """A network whose outputs (N, K + D) are its logits and the distances log(1 + d^2 / channels) in D layers. With
-    `views`, logits are the mean over these (`slova.vision.passes`), and distances those of the image itself."""
+    """A network whose outputs (N, K + D) are its logits, the mean over `passes.views`, and the distances log(1 + d^2 /
+    channels) of the image in D layers. `rows` are those that its classifier is fitted to: the validation images as they
+    are, degraded, and as synthetic images of no class, each with distances from the other images."""
 
-    def __init__(
-        self, network: nn.Sequential, statistics: dict[str, FeatureStatistics], *, views: str | None = None
-    ) -> None:
+    def __init__(self, network: nn.Sequential, passes: Passes, rows: FitRows) -> None:
         super().__init__()
-        self.network, self.layers, self.views = network, tuple(statistics), views
-        for number, layer in enumerate(statistics.values()):
-            self.register_buffer(f"mean{number}", torch.as_tensor(layer.mean, dtype=torch.float32))
-            self.register_buffer(f"whiten{number}", torch.as_tensor(layer.whiten, dtype=torch.float32))
+        self.network, self.passes, self.rows = network, passes, rows
 
     def forward(self, images: Tensor) -> Tensor:
-        batch: Batch = ((images,), {})
-        logits, activations = run_passes(
-            self.network, batch, lambda one: self.network(*one[0]).float(), self.layers, self.views
-        )
-        found = [self._distance(number, activations[layer]) for number, layer in enumerate(self.layers)]
-        return torch.cat([logits, torch.stack(found, dim=1)], dim=1)
-
-    def _distance(self, number: int, channels: Tensor) -> Tensor:
-        statistics = FeatureStatistics(getattr(self, f"mean{number}"), getattr(self, f"whiten{number}"))
-        distance: Tensor = statistics.square(channels.float())
-        return distance.log1p()
+        logits, distances = self.passes(self.network, ((images,), {}), lambda batch: self.network(*batch[0]).float())
+        return torch.cat([logits, distances], dim=1)
 
 
-@stable("with_distances")
+@stable("with_distances", version=2)  # 2: statistics, held-out distances and versions of `Classifier.fit`
 def with_distances(network: nn.Sequential, splits: Splits, *, views: str | None = None) -> nn.Sequential:
     """The network with distances from the validation images, in the last layer of each resolution."""
-    device = next(network.parameters()).device
-    images, channels = splits.validation.images, dict[str, list[Array]]()
-    with torch.no_grad(), evaluation_mode(network):
-        layers = last_layer_per_resolution(network, images[:2].to(device).float() / 255)
-        for first in range(0, len(images), BATCH):
-            with record_activations(network, layers) as activations:
-                network(images[first : first + BATCH].to(device).float() / 255)
-            for layer in layers:
-                channels.setdefault(layer, []).append(activations[layer].float().cpu().numpy())
-    statistics = {layer: FeatureStatistics.of(np.concatenate(parts)) for layer, parts in channels.items()}
-    return nn.Sequential(WithDistances(network, statistics, views=views).to(device))
+    options = ShiftOptions(shift_aware=True, views=views)
+    reader = VersionReader(network, options, synthetic=True, seed=0)
+    images, labels = splits.validation.images.float() / 255, splits.validation.labels.numpy()
+    collect(network, images, labels, labelled=True, read=reader, progress=False)
+    clean, degraded, synthetic = (reader.of(name) for name in PARTS)
+    assert clean is not None
+    rows, statistics = fit_rows(clean, labels, degraded, synthetic, None)
+    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views)
+    return nn.Sequential(WithDistances(network, passes.to(device_of(network)), rows))

@@ -102,11 +102,14 @@ METHODS = {
     "slova_image": Look("Image recipe", _RED, "*"),
     "slova_image_ova": Look("Image recipe, without cross-entropy", _RED, "v", _DOT),
     "slova_image_no_distances": Look("Image recipe, fit without distances", _RED, "<", _DASH),
-    "slova_image_keep_order": Look("Image recipe, order of classes kept", _RED, "s", _DOT),
     "slova_image_neighbours": Look("Image recipe, nearest neighbours as a distance", _RED, "P", _BOTH),
     "slova_image_flip": Look("Image recipe, flips", _RED, "^"),
     "slova_image_turns": Look("Image recipe, quarter turns", _RED, "D", _DOT),
     "slova_image_pixmix": Look("Image recipe, PixMix-like", _RED, "h", _DASH),
+    "softmax_augmented_pixmix": Look("Softmax, augmented, PixMix-like, temperature", _GREEN, "h", _DASH),
+    "softmax_augmented_pixmix_degraded": Look(
+        "Softmax, augmented, PixMix-like, temperature on clean and degraded images", _GREEN, "H", _DOT
+    ),
     "slova_image_ensemble": Look("Image recipe, ensemble", _BLUE, "*", _BOTH),
     "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),
     "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, "d", _DOT),

@@ -19,12 +19,13 @@ from slova._batches import evaluation_mode
 from slova.heads import Readout
 from slova.vision.features import record_activations
 from slova_bench.calibrate import posterior
-from slova_bench.distances import BATCH, WithDistances, with_distances
+from slova_bench.distances import WithDistances, with_distances
 from slova_bench.method import CalibrationRows, Fitted, Splits
 from slova_bench.stable import stable
 
 __all__ = ["WithNeighbours", "posterior_with_neighbours", "with_neighbours"]
 
+BATCH = 1000
 NEIGHBOUR = 10  # among 2,500 images of CIFAR-10, 250 per class; not searched
 HALVES = 2
 
@@ -61,7 +62,7 @@ def _distance(features: Tensor, bank: Tensor) -> Tensor:
     return torch.cdist(features, bank).kthvalue(min(NEIGHBOUR, len(bank)), dim=1).values
 
 
-@stable("with_neighbours")
+@stable("with_neighbours", version=2)
 def with_neighbours(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     """The network with distances per layer and to neighbours, all from the validation images."""
     device, images = next(network.parameters()).device, splits.validation.images
@@ -73,7 +74,7 @@ def with_neighbours(network: nn.Sequential, splits: Splits) -> nn.Sequential:
         return nn.Sequential(WithNeighbours(inner, features))
 
 
-@stable("posterior_with_neighbours")
+@stable("posterior_with_neighbours", version=2)
 def posterior_with_neighbours(rows: CalibrationRows, *, head: str) -> Fitted:
     """`posterior`, with one distance to neighbours: in the fit to the half without the image that a row is made from,
     else to the first."""

@@ -30,7 +30,6 @@ def loss_without_cross_entropy(network: nn.Module, images: Tensor, labels: Tenso
 METHOD = replace(ova_fit.METHOD, name="slova_image", loss=loss)
 WITHOUT_CROSS_ENTROPY = replace(METHOD, name="slova_image_ova", loss=loss_without_cross_entropy)
 NO_DISTANCES = replace(METHOD, name="slova_image_no_distances", fit=partial(posterior, head="slova", distances=False))
-KEEP_ORDER = replace(METHOD, name="slova_image_keep_order", fit=partial(posterior, head="slova", order="keep"))
 FLIP = replace(METHOD, name="slova_image_flip", adapt=partial(with_distances, views="flip"))
 TURNS = replace(METHOD, name="slova_image_turns", adapt=partial(with_distances, views="turns"))
 ENSEMBLE = replace(METHOD, name="slova_image_ensemble", members=5)

@@ -10,11 +10,22 @@ from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.tables.assembly import Part, methods_table
 from slova_bench.tables.table import Column, Table, text
 
-__all__ = ["ENSEMBLES", "GROUPS", "REAL", "VIEWS", "group_of", "grouped_table", "ood_groups", "paper_shifts", "real"]
+__all__ = [
+    "ENSEMBLES",
+    "GROUPS",
+    "PIXMIX",
+    "REAL",
+    "VIEWS",
+    "group_of",
+    "grouped_table",
+    "ood_groups",
+    "paper_shifts",
+    "real",
+]
 
 RECIPE, AUGMENTED, OUTLIERS, PUBLISHED = "image recipe", "same augmentation", "same outliers", "published"
-PLAIN, ENSEMBLES, VIEWS = "no augmentation", "ensemble", "several views"
-GROUPS = (RECIPE, AUGMENTED, OUTLIERS, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
+PIXMIX, PLAIN, ENSEMBLES, VIEWS = "with PixMix images", "no augmentation", "ensemble", "several views"
+GROUPS = (RECIPE, AUGMENTED, OUTLIERS, PIXMIX, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
 SAME = "softmax_augmented"
 CALIBRATED = ("", "degraded", "fit")  # of softmax with the augmentation; what else is made of it is published
 
@@ -50,6 +61,8 @@ def group_of(method: str) -> str:
         return ENSEMBLES
     if method.endswith(("_flip", "_turns", "_mirror")):
         return VIEWS
+    if method.startswith(("slova_image_pixmix", f"{SAME}_pixmix")):
+        return PIXMIX
     if method.startswith("slova_image"):
         return RECIPE
     if method.startswith(("softmax_none_class", "softmax_exposed")):

@@ -35,10 +35,6 @@ SCORING = (
     "and are scored by all K + 1 outcomes, as is the mean confidence. Noise is apart from real OOD images: two of its "
     "three kinds resemble outliers in training."
 )
-EARLIER = (
-    "The image recipe and the default fits may correct single classes where that pays on clean and degraded validation "
-    'images, as Classifier.fit did; now it must pay on the clean ones, as in the row "order of classes kept".'
-)
 ONLY_RANK = (
     "Methods without numbers for classes only rank images; their classes are those of softmax with a temperature."
 )
@@ -69,7 +65,7 @@ def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
         *_confidence(real(own, on)),
     ]
     scores = ONLY_RANK if len(own) < len(rows) else ""
-    notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, EARLIER, scores, _incomplete(rows))
+    notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, scores, _incomplete(rows))
     return grouped_table(_name("recipes", on, preset), _title("recipes on equal terms", on, preset), parts, notes=notes)
 
 
