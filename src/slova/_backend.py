@@ -30,6 +30,7 @@ class Backend(Protocol):
     def minus(self, left: Array, right: Array) -> Array: ...  # and 0, not nan, where both are the same infinity
     def softplus(self, array: Array) -> Array: ...  # log(1 + e^x)
     def logsumexp(self, array: Array) -> Array: ...  # over the last axis
+    def total(self, array: Array) -> Array: ...  # sum over the last axis, which is kept
     def log1mexp(self, array: Array) -> Array: ...  # log(1 - e^x) for x <= 0
     def top(self, array: Array) -> tuple[Array, Array]: ...  # largest value and its index, last axis kept
     def take(self, array: Array, index: Array) -> Array: ...  # one entry per row, last axis kept
@@ -41,6 +42,7 @@ class Backend(Protocol):
     def log(self, array: Array) -> Array: ...
     def log1p(self, array: Array) -> Array: ...
     def cumsum_before(self, array: Array) -> Array: ...  # over the last axis, each entry without itself
+    def constant(self, array: Array) -> Array: ...  # without its gradient
     def full(self, array: Array, value: float) -> Array: ...  # the shape, kind, device and dtype of array
     def concatenate(self, arrays: Sequence[Array]) -> Array: ...  # along the first axis
     def append(self, array: Array, column: Array) -> Array: ...  # one more entry per row, at the end of the last axis
@@ -129,6 +131,12 @@ class _Numpy:
         highest = np.where(np.isfinite(highest), highest, 0)
         return self.log(np.exp(array - highest).sum(axis=-1)) + highest[..., 0]
 
+    def total(self, array: Array) -> Array:
+        return array.sum(axis=-1, keepdims=True)
+
+    def constant(self, array: Array) -> Array:
+        return array
+
     def log1mexp(self, array: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.where(array > -np.log(2), np.log(-np.expm1(array)), np.log1p(-np.exp(array)))
@@ -197,6 +205,12 @@ class _Torch:
 
     def logsumexp(self, array: Tensor) -> Tensor:
         return array.logsumexp(-1)
+
+    def total(self, array: Tensor) -> Tensor:
+        return array.sum(-1, keepdim=True)
+
+    def constant(self, array: Tensor) -> Tensor:
+        return array.detach()
 
     def log1mexp(self, array: Tensor) -> Tensor:
         near = array > -np.log(2)

@@ -88,6 +88,13 @@ class _Onnx:
     def logsumexp(self, array: Node) -> Array:
         return formulas.logsumexp(array, [-1])
 
+    def total(self, array: Node) -> Array:
+        wide = self.graph.Cast(array, to=TensorProto.DOUBLE)
+        return self.like(self.graph.ReduceSum(wide, np.array([-1]), keepdims=1), array)
+
+    def constant(self, array: Node) -> Array:
+        return array
+
     def log1mexp(self, array: Node) -> Array:
         near, far = self.log(-formulas.expm1(array)), formulas.log1p(-self.exp(array))
         return self.where(array > -np.log(2), near, far)
