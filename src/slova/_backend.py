@@ -106,6 +106,7 @@ class _Numpy:
     where: Any = staticmethod(np.where)
     clip: Any = staticmethod(np.clip)
     full: Any = staticmethod(np.full_like)
+    constant: Any = staticmethod(np.asarray)
     concatenate: Any = staticmethod(np.concatenate)
 
     def floating(self, array: Array) -> Array:
@@ -134,12 +135,12 @@ class _Numpy:
     def total(self, array: Array) -> Array:
         return array.sum(axis=-1, keepdims=True)
 
-    def constant(self, array: Array) -> Array:
-        return array
-
     def log1mexp(self, array: Array) -> Array:
+        array = np.asarray(array)
         with np.errstate(divide="ignore"):
-            return np.where(array > -np.log(2), np.log(-np.expm1(array)), np.log1p(-np.exp(array)))
+            found, near = np.asarray(np.log1p(-np.exp(array))), array > -math.log(2)
+            found[near] = np.log(-np.expm1(array[near]))  # mostly few
+        return found
 
     def log(self, array: Array) -> Array:
         with np.errstate(divide="ignore"):
