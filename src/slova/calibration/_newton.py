@@ -72,9 +72,10 @@ def _solve(matrix: Vector, right: Vector) -> Vector:
     """Of a positive semi-definite system; what rounding left indefinite is lifted a little."""
     scale = np.trace(matrix) / max(len(matrix), 1)
     for lift in (1e-12, 1e-8, 1e-4):
+        lifted = matrix + lift * scale * np.eye(len(matrix))
         try:
-            factor = np.linalg.cholesky(matrix + lift * scale * np.eye(len(matrix)))
+            np.linalg.cholesky(lifted)  # is it positive definite?
         except np.linalg.LinAlgError:
             continue
-        return np.asarray(np.linalg.solve(factor.T, np.linalg.solve(factor, right)))
+        return np.asarray(np.linalg.solve(lifted, right))
     return np.asarray(right / max(scale, 1e-300))

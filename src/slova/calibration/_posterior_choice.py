@@ -49,23 +49,26 @@ def choose(rows: Rows, order: str, seed: int) -> tuple[str, Model]:
     looked_at = _thinned(rows, seed)
     scale = _scale(looked_at)
     plain = Terms(scale, 0.0, terms_of(looked_at.log_odds, scale, 0.0))
-    smooth = plain if deepest == "temperature" else _smooth_terms(looked_at, scale)
+    smooth = plain if deepest == "temperature" else _smooth_terms(looked_at, plain)
     models = path(looked_at, plain, smooth, looked_at.weight, deepest, {})
     part = _best(looked_at, plain, smooth, models, deepest, seed)
     if looked_at is not rows:
-        plain, smooth = (terms._replace(values=terms_of(rows.log_odds, *terms[:2])) for terms in (plain, smooth))
+        plain, smooth = _both_terms(rows, scale, smooth.smoothing)
         models = path(rows, plain, smooth, rows.weight, part, models)
     return part, models[part]
 
 
 def refit(rows: Rows, part: str, model: Model) -> Model:
     """The part, scale and smoothing of a model, fitted to other rows, from its numbers on."""
-    plain, smooth = (
-        Terms(model.scale, smoothing, terms_of(rows.log_odds, model.scale, smoothing))
-        for smoothing in (0.0, model.smoothing)
-    )
+    plain, smooth = _both_terms(rows, model.scale, model.smoothing)
     starts = {} if part == "temperature" else dict.fromkeys(PARTS[: PARTS.index(part) + 1], model)
     return path(rows, plain, smooth, rows.weight, part, starts)[part]
+
+
+def _both_terms(rows: Rows, scale: float, smoothing: float) -> tuple[Terms, Terms]:
+    """Without smoothing, as a temperature takes them, and with it."""
+    plain = Terms(scale, 0.0, terms_of(rows.log_odds, scale, 0.0))
+    return plain, Terms(scale, smoothing, terms_of(rows.log_odds, scale, smoothing)) if smoothing else plain
 
 
 def _deepest(rows: Rows, order: str) -> str:
@@ -88,11 +91,12 @@ def _scale(rows: Rows) -> float:
     return float(LIMIT / size[finite].max())
 
 
-def _smooth_terms(rows: Rows, scale: float) -> Terms:
-    """Those of the likeliest shared numbers."""
+def _smooth_terms(rows: Rows, plain: Terms) -> Terms:
+    """Those of the likeliest shared numbers; `plain` are without smoothing."""
     tried, losses, found = [], [], None
     for smoothing in SMOOTHINGS:
-        tried.append(Terms(scale, smoothing, terms_of(rows.log_odds, scale, smoothing)))
+        values = terms_of(rows.log_odds, plain.scale, smoothing) if smoothing else plain.values
+        tried.append(Terms(plain.scale, smoothing, values))
         found = fit_shared(rows, tried[-1].values, rows.weight, np.eye(2, rows.factors.shape[1]), found)
         losses.append(rows.weight @ nll(scores(rows, Model(found), tried[-1].values), rows.labels))
     return tried[int(np.argmin(losses))]

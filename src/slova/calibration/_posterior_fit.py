@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slova._backend import NUMPY
 from slova.calibration._newton import Objective, newton
 
 Vector = NDArray[np.float64]
@@ -60,11 +61,12 @@ class Model(NamedTuple):
 
 def terms_of(log_odds: Vector, scale: float, smoothing: float) -> Vector:
     """log p and -log(1 - p) of scaled log-odds and smoothed probabilities."""
-    odds, constant = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT)), np.log1p(2 * smoothing)
     terms = _empty(2, log_odds)
-    terms[0] = np.log(odds / (1 + odds) + smoothing) - constant
-    terms[1] = constant - np.log(1 / (1 + odds) + smoothing)
-    return terms
+    terms[0], terms[1] = np.exp(np.clip(scale * log_odds, -LIMIT, LIMIT)), 1.0
+    terms /= 1 + terms[0]
+    terms = np.log(terms + smoothing) - np.log1p(2 * smoothing)
+    np.negative(terms[1], out=terms[1])
+    return np.asarray(terms)
 
 
 def scores(rows: Rows, model: Model, terms: Vector) -> Vector:
@@ -80,7 +82,7 @@ def scores(rows: Rows, model: Model, terms: Vector) -> Vector:
 
 def nll(total: Vector, labels: Labels) -> Vector:
     """Per row, of scores (N, K)."""
-    return _softmax(total.copy())[0] - total[np.arange(len(labels)), labels]
+    return np.asarray(NUMPY.logsumexp(total) - total[np.arange(len(labels)), labels])
 
 
 def _steepness(rows: Rows, shared: Vector) -> Vector:
@@ -208,8 +210,7 @@ def _class_objective(labels: Labels, features: Vector, base: Vector, weight: Vec
 
         def hessian() -> Vector:
             joint = (features * (np.sqrt(weight)[:, None] * probs)).transpose(1, 0, 2).reshape(len(labels), -1)
-            matrix = (ridge - joint.T @ joint).reshape(3, size, 3, size)
-            diagonal = np.arange(size)
+            matrix, diagonal = (ridge - joint.T @ joint).reshape(3, size, 3, size), np.arange(size)
             for i in range(3):
                 weighted = features[i] * counted
                 for j in range(3):
