@@ -13,7 +13,7 @@ import numpy as np
 from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, check_kind, detect_head
 from slova._fit_warnings import BAD, GIVEN, warn_if_bad
-from slova._outcomes import raw_log_none
+from slova._outcomes import answer_and_readout, raw_log_none
 from slova._validation import NONE, Floats, Ints, check_groups, check_labels, check_rows, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
@@ -57,6 +57,8 @@ def fit_scorer(
     data = _Rows(logits, labels, weight, for_none, given, groups, None if groups is None else own.astype(int))
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
     options |= {"order": "keep" if keep_order else None}
+    if not rescale and calibration is not None:
+        data = data._replace(read=_read(found.head, resolve(calibration), logits))
     with warnings_at_caller():
         scorer = _fit(found.head, data, options)
         _warn_of_a_guess(found, scorer, data, options)
@@ -82,6 +84,7 @@ class _Rows(NamedTuple):
     distances: Floats | None
     groups: Ints | None
     own: Ints | None
+    read: Floats | None = None  # what the calibrator takes of the logits, the same in all folds
 
     def at(self, which: Any) -> _Rows:
         return _Rows(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
@@ -156,13 +159,18 @@ def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
     given = {name: value for name, value in wanted.items() if value is not None}
     _check_options(f"calibration={options['calibration']!r}", fit, given, names)
     if fit is not None:
-        takes = getattr(kind_of(fit), "takes", "log_probs")
-        values = head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY)
+        values = _read(head, fit, logits) if rows.read is None else rows.read
         chosen = {name: value for name, value in given.items() if name in names}
         scorer = replace(scorer, calibrator=fit(values, labels, weight=weight, **chosen))
     if hasattr(scorer.calibrator, "none") or not (labels == NONE).any():
         return scorer
     return replace(scorer, none_calibrator=fit_none_calibrator(raw_log_none(scorer, logits, NUMPY), labels, weight))
+
+
+def _read(head: Head, fit: Any, logits: Floats) -> Floats:
+    """What this fit takes of the logits."""
+    takes = getattr(kind_of(fit), "takes", "log_probs")
+    return np.asarray(head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY))
 
 
 def _stated(head: str | Head, rows: Floats) -> Detected:
@@ -216,8 +224,7 @@ def _cross_fitted(scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> tuple
 
 
 def _scored(scorer: Scorer, rows: _Rows) -> tuple[Prediction, Readout]:
-    given = rows.logits, NUMPY
-    return scorer.answer(*given, 0.0, rows.distances), scorer.readout(*given, rows.distances)
+    return answer_and_readout(scorer, rows.logits, NUMPY, rows.distances, rows.read)
 
 
 def _report(scorer: Scorer, found: Detected, rows: _Rows, after: Evaluation, weight: Floats | None) -> FitReport:
@@ -245,8 +252,8 @@ def _warn_of_a_guess(found: Detected, scorer: Scorer, rows: _Rows, options: dict
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = _fit(found.other, rows, options)
-    answers = [_scored(one, rows)[0].confidence for one in (scorer, other)]
+        other = _fit(found.other, rows._replace(read=None), options)
+    answers = [one.answer(rows.logits, NUMPY, 0.0, rows.distances).confidence for one in (scorer, other)]
     difference = float(np.average(np.abs(answers[0] - answers[1]), weights=rows.weight))
     if difference > BAD:
         message = f"{found.why}; the confidences of the two readings differ by {difference:.3f} on average"

@@ -9,6 +9,7 @@ from slova._backend import Array, Backend, in_chunks
 from slova._validation import NONE_INDEX
 from slova.calibration import Calibrator, complete
 from slova.heads import SLOVA, Readout, Top
+from slova.prediction import Prediction
 
 if TYPE_CHECKING:
     from slova.scorer import Scorer
@@ -32,6 +33,23 @@ def answer(
         top, *shares = _outcome(scorer, logits, ops, distances)
     label = ops.where(shares[0] >= reject, top, ops.full(top, NONE_INDEX))
     return label, *shares, top
+
+
+def answer_and_readout(
+    scorer: Scorer, logits: Array, ops: Backend, distances: Array | None, read: Array | None
+) -> tuple[Prediction, Readout]:
+    """`answer`, with nothing rejected, and `readout`, which share their steps unless the calibrator is elementwise.
+    `read` is what the calibrator takes of these logits, where that is known."""
+    if _is_elementwise(scorer):
+        return Prediction(*answer(scorer, logits, ops, 0.0, distances)), readout(scorer, logits, ops, distances)
+    logits = logits if scorer.before is None else scorer.before(logits)
+    index, log_probs, log_none = _joint(scorer, logits, ops, distances, read)
+    shares = _shares(scorer, logits, ops, ops.take(log_probs, index)[..., 0], log_none)
+    top = index[..., 0]
+    label = ops.where(shares[0] >= 0, top, ops.full(top, NONE_INDEX))  # where it is NaN, NONE
+    if log_none is not None:  # the calibrator gives all K + 1
+        return Prediction(label, *shares, top), Readout(log_probs, log_none)
+    return Prediction(label, *shares, top), _readout_of(index, log_probs, shares, ops)
 
 
 def none_source(scorer: Scorer) -> Literal["calibrated", "evidence", "absent"]:
@@ -62,7 +80,6 @@ def outcome_of_top(scorer: Scorer, logits: Array, ops: Backend, top: Top) -> tup
 def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None) -> Readout:
     """log-probabilities of the classes and of NONE; each row sums to one, and its top class is that of `outcome`."""
     logits = logits if scorer.before is None else scorer.before(logits)
-    log_none = None
     if _is_elementwise(scorer):
         log_probs = scorer.head.log_probs(logits, ops)
         index = scorer.head.top_index(logits, log_probs, ops)
@@ -76,7 +93,12 @@ def readout(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None
         if log_none is not None:  # the calibrator gives all K + 1
             return Readout(log_probs, log_none)
         log_top = ops.take(log_probs, index)[..., 0]
-    confidence, none, ambiguous = _shares(scorer, logits, ops, log_top, log_none)
+    return _readout_of(index, log_probs, _shares(scorer, logits, ops, log_top, None), ops)
+
+
+def _readout_of(index: Array, log_probs: Array, shares: tuple[Array, Array, Array], ops: Backend) -> Readout:
+    """The classes beside the top one share what is ambiguous like these log-probabilities."""
+    confidence, none, ambiguous = shares
     others = ops.put(ops.clip(log_probs, LOWEST, None), index, ops.full(ops.take(log_probs, index), -float("inf")))
     others = ops.minus(others, ops.logsumexp(others)[..., None]) + ops.log(ambiguous)[..., None]
     return Readout(ops.put(others, index, ops.log(confidence)[..., None]), ops.log(none))
@@ -94,18 +116,20 @@ def _is_elementwise(scorer: Scorer) -> bool:
     return scorer.calibrator is None or scorer.calibrator.elementwise
 
 
-def _joint(scorer: Scorer, logits: Array, ops: Backend, distances: Array | None) -> tuple[Array, Array, Array | None]:
+def _joint(
+    scorer: Scorer, logits: Array, ops: Backend, distances: Array | None, read: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """Top class, log-probabilities of the classes (..., K), and log P(none). Without a model of NONE in the calibrator
-    log P(none) is None, and the classes sum to one."""
+    log P(none) is None, and the classes sum to one. `read` is what the calibrator takes, where that is known."""
     calibrator: Any = scorer.calibrator
     log_none = None
     if getattr(calibrator, "takes", "log_probs") == "log_odds":
-        log_odds = scorer.head.log_odds(logits, ops)
-        log_probs = calibrator(log_odds) if distances is None else calibrator(log_odds, distances)
+        read = scorer.head.log_odds(logits, ops) if read is None else read
+        log_probs = calibrator(read) if distances is None else calibrator(read, distances)
         if hasattr(calibrator, "none"):  # NONE is its last outcome
             log_probs, log_none = log_probs[..., :-1], log_probs[..., -1]
     else:
-        log_probs = calibrator(scorer.head.log_probs(logits, ops))
+        log_probs = calibrator(scorer.head.log_probs(logits, ops) if read is None else read)
     keeps_order = scorer.head.order_preserving and calibrator.order_preserving
     index = ops.top(logits if keeps_order else log_probs)[1]
     return index, log_probs, log_none if getattr(calibrator, "none", None) is not None else None
