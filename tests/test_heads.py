@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from slova import heads
+from slova import _backend, heads
 from slova.heads import NONE, log_none, log_ova, log_several, log_slova, log_softmax
 
 INF = math.inf
@@ -278,3 +278,15 @@ def test_slova_keeps_the_order_of_the_logits_and_is_below_ova(logits):
 
 def test_none_is_a_label():
     assert NONE == -1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 2)])
+def test_log1mexp_keeps_dtype_and_shape_and_is_accurate_on_both_sides(dtype, shape):
+    values = np.resize(np.array([-1e-6, -0.5, -3.0, -40.0], dtype), shape)
+    found = _backend.NUMPY.log1mexp(values)
+    assert (found.dtype, found.shape) == (dtype, shape)
+    exact = values.astype(np.longdouble)
+    expected = np.where(exact > -0.7, np.log(-np.expm1(exact)), np.log1p(-np.exp(exact)))
+    np.testing.assert_allclose(found, expected.astype(float), rtol=4 * np.finfo(dtype).eps)
+    assert _backend.NUMPY.log1mexp(np.zeros(shape, dtype)).max() == -np.inf

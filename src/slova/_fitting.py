@@ -47,18 +47,16 @@ def fit_scorer(
 ) -> Scorer:
     """See `Scorer.fit`."""
     rows, classes, labels = _checked(values, labels, none_share)
-    weight = None if weight is None else check_weight(weight, labels)
+    weight, for_none = (None if part is None else check_weight(part, labels) for part in (weight, none_weight))
     groups = None if versions_of is None else _check_versions(versions_of, labels)
     own: Any = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
     found = detect_head(rows[own], labels[own]) if head == "auto" else _stated(head, rows)
     logits, _ = found.head.check(rows, classes)
-    for_none = None if none_weight is None else check_weight(none_weight, labels)
     given = None if distances is None else to_numpy(distances)
     data = _Rows(logits, labels, weight, for_none, given, groups, None if groups is None else own.astype(int))
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
     options |= {"order": "keep" if keep_order else None}
-    if not rescale and calibration is not None:
-        data = data._replace(read=_read(found.head, resolve(calibration), logits))
+    data = data._replace(read=_read(found.head, None if rescale else resolve(calibration), logits))
     with warnings_at_caller():
         scorer = _fit(found.head, data, options)
         _warn_of_a_guess(found, scorer, data, options)
@@ -167,10 +165,10 @@ def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
     return replace(scorer, none_calibrator=fit_none_calibrator(raw_log_none(scorer, logits, NUMPY), labels, weight))
 
 
-def _read(head: Head, fit: Any, logits: Floats) -> Floats:
+def _read(head: Head, fit: Any, logits: Floats) -> Floats | None:
     """What this fit takes of the logits."""
-    takes = getattr(kind_of(fit), "takes", "log_probs")
-    return np.asarray(head.log_odds(logits, NUMPY) if takes == "log_odds" else head.log_probs(logits, NUMPY))
+    read: Any = head.log_odds if getattr(kind_of(fit), "takes", "log_probs") == "log_odds" else head.log_probs
+    return None if fit is None else np.asarray(read(logits, NUMPY))
 
 
 def _stated(head: str | Head, rows: Floats) -> Detected:
