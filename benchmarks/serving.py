@@ -49,6 +49,10 @@ def predict(body: dict):
     names = ("label", "confidence", "none", "ambiguous")
     return [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
 
+@app.get("/v2/health/live")
+async def live():
+    return {"live": True}
+
 uvicorn.run(app, port=0, access_log=False, http="h11")
 """
 
@@ -153,11 +157,11 @@ def request(load: Load) -> tuple[str, bytes, dict[str, str]]:
 
 
 @contextmanager
-def both_servers() -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+def both_servers(features: int = FEATURES) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Port and process of `slova serve`, and those of a plain endpoint of the same model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
-        write_model(path)
+        write_model(path, features)
         (Path(folder) / "plain.py").write_text(PLAIN)
         ours = [sys.executable, "-m", "slova", "serve", str(path), "--port", "0"]
         theirs = [sys.executable, str(Path(folder) / "plain.py"), str(path)]
@@ -189,7 +193,7 @@ def memory(process: int) -> float:
     return int(found[1]) / 1024 if found else float("nan")
 
 
-def write_model(path: Path) -> None:
+def write_model(path: Path, features: int) -> None:
     """A network of two layers, calibrated and exported."""
     import torch
     from torch import nn
@@ -197,8 +201,8 @@ def write_model(path: Path) -> None:
     import slova
 
     torch.manual_seed(0)
-    network = nn.Sequential(nn.Linear(FEATURES, 256), nn.ReLU(), nn.Linear(256, CLASSES))
-    rows = torch.randn(2000, FEATURES)
+    network = nn.Sequential(nn.Linear(features, 256), nn.ReLU(), nn.Linear(256, CLASSES))
+    rows = torch.randn(2000, features)
     with torch.no_grad():
         labels = network(rows).argmax(-1)
     slova.Classifier.fit(network, (rows, labels), rescale=True).export(path)

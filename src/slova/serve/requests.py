@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel, ConfigDict, FailFast, Field, NonNegativeInt
 
+from slova.serve.bodies import Counts, most_marks, numbers, parse_json
 from slova.serve.limits import Limits, RequestError
 from slova.serve.model import DTYPES, Arrays, Model, Tensor, Values
 
 __all__ = ["Counts", "Infer", "InferRequest", "Predict", "check_rows", "most_marks", "parse_infer", "parse_predict"]
 
-SLACK = 256  # lists, objects and strings of a request beside its rows
-UNBOUNDED = 1 << 62
 WIRE = DTYPES | {"BF16": np.dtype("<u2")}  # the upper half of float32, not a numpy type
-Counts = dict[bytes, tuple[str, int]]
 Share = Annotated[float, Field(ge=0, le=1)]
-Body = TypeVar("Body", bound=BaseModel)
 
 
 class _Strict(BaseModel):
@@ -83,45 +79,14 @@ class InferRequest(NamedTuple):
     id: str | None = None
 
 
-def most_marks(model: Model, rows: int) -> Counts:
-    """How many lists, objects, numbers and strings the JSON of so many rows has at most, by the mark of each. Names,
-    shapes and parameters are few."""
-    lists = sum(_cells((rows, *tensor.shape[1:-1])) for tensor in model.inputs)
-    values = sum(_cells((rows, *tensor.shape[1:])) for tensor in model.inputs)
-    return {
-        b"[": ("lists", SLACK + lists),
-        b"{": ("objects", SLACK + 2 * len(model.inputs)),
-        b",": ("values", SLACK + values + lists),
-        b'"': ("quotation marks", SLACK * (1 + len(model.inputs))),
-    }
-
-
-def _cells(shape: tuple[int, ...]) -> int:
-    """The number of cells, and of the lists around them; an axis of any size is bounded by the body only."""
-    return UNBOUNDED if -1 in shape else shape[0] + sum(math.prod(shape[: i + 1]) for i in range(len(shape)))
-
-
-def parse_json(text: bytes | bytearray, most: Counts, kind: type[Body]) -> Body:
-    """The content of a body. Its marks are counted first, so that no more objects are made than a request can have."""
-    for mark, (name, number) in most.items():
-        if (found := text.count(mark)) > number:
-            raise RequestError(400, f"the body has {found} {name}; a request has at most {number}")
-    try:
-        return kind.model_validate(from_json(text, allow_inf_nan=False))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the request"
-        raise RequestError(400, f"{place[:200]}: {first['msg'][:300]}") from error
-    except ValueError as error:
-        raise RequestError(400, f"the body is not JSON: {error}") from error
-
-
 def parse_predict(body: bytes | bytearray, model: Model, limits: Limits, most: Counts) -> tuple[Arrays, float]:
     """The inputs and the threshold of a request of the plain route."""
-    content = parse_json(body, most, Predict)
+    content, arrays = parse_json(body, most, Predict)
     given = content.inputs if isinstance(content.inputs, dict) else {model.inputs[0].name: content.inputs}
     _check_names(list(given), model.inputs)
-    inputs = {tensor.name: _converted(numbers(given[tensor.name], tensor.name), tensor) for tensor in model.inputs}
+    inputs = {
+        tensor.name: _converted(numbers(given[tensor.name], tensor.name, arrays), tensor) for tensor in model.inputs
+    }
     check_rows(inputs, limits)
     return inputs, model.reject if content.reject < 0 else content.reject
 
@@ -131,9 +96,9 @@ def parse_infer(
 ) -> InferRequest:
     """A request of the protocol. `head` is the header Inference-Header-Content-Length, if present."""
     size = _head_size(head, len(body))
-    content = parse_json(body[:size], most, Infer)
+    content, arrays = parse_json(body if size == len(body) else body[:size], most, Infer, b'"data"')
     parameters = content.parameters or Parameters()
-    inputs = _inputs(content.inputs, memoryview(body)[size:], model.inputs)
+    inputs = _inputs(content.inputs, arrays, memoryview(body)[size:], model.inputs)
     check_rows(inputs, limits)
     outputs = _outputs(content.outputs, model, parameters.binary_data_output)
     return InferRequest(inputs, outputs, model.reject if parameters.reject is None else parameters.reject, content.id)
@@ -164,7 +129,7 @@ def _check_names(given: list[str], expected: Sequence[Tensor]) -> None:
         raise RequestError(400, f"the inputs are {', '.join(given)[:200] or 'none'}; expected {', '.join(names)}")
 
 
-def _inputs(entries: list[Input], data: memoryview, expected: Sequence[Tensor]) -> Arrays:
+def _inputs(entries: list[Input], arrays: Arrays, data: memoryview, expected: Sequence[Tensor]) -> Arrays:
     """The values of all inputs; binary data follow each other in the order of the entries."""
     _check_names([entry.name for entry in entries], expected)
     tensors, found = {tensor.name: tensor for tensor in expected}, {}
@@ -172,7 +137,7 @@ def _inputs(entries: list[Input], data: memoryview, expected: Sequence[Tensor]) 
         _check_shape(entry.shape, tensors[entry.name])
         size = entry.parameters.binary_data_size if entry.parameters else None
         if size is None:
-            values = numbers(entry.data, entry.name)
+            values = numbers(entry.data, entry.name, arrays)
         else:
             if size > len(data) or size % WIRE[entry.datatype].itemsize:
                 wrong = f"has the binary_data_size {size}; {len(data)} bytes are available"
@@ -197,31 +162,6 @@ def _outputs(entries: list[Output], model: Model, default: bool) -> dict[str, bo
         given = ", ".join(entry.name for entry in entries)[:200]
         raise RequestError(400, f"the outputs are {given}; expected some of {', '.join(known)}, each once")
     return {name: default if binary is None else binary for name, binary in found.items()}
-
-
-def numbers(value: Any, name: str) -> Values:
-    """A list of finite numbers, or of such lists of equal lengths, as an array."""
-    if not isinstance(value, list):
-        raise RequestError(400, f"the input {name} must be a list of numbers")
-    if _kinds(value) - {int, float, bool}:  # numpy would make an array of the longest text
-        raise RequestError(400, f"the input {name} must contain numbers only")
-    try:
-        array = np.array(value)
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise RequestError(400, f"the input {name} has lists of different lengths") from error
-    if array.dtype.kind not in "biuf":
-        raise RequestError(400, f"the input {name} must contain numbers only")
-    if array.dtype.kind == "f" and np.isinf(array).any():
-        raise RequestError(400, f"the input {name} has an infinite number")
-    return array
-
-
-def _kinds(value: list[Any]) -> set[type]:
-    """The types of what is in a list, and in the lists in it."""
-    kinds = set(map(type, value))
-    if list in kinds:
-        kinds = kinds - {list} | {kind for each in value if type(each) is list for kind in _kinds(each)}
-    return kinds
 
 
 def _from_bytes(raw: memoryview, datatype: str) -> Values:
