@@ -1,9 +1,10 @@
 """How long the health route takes beside large JSON bodies: `slova serve`, and a plain endpoint of the same framework.
 
-python benchmarks/large_bodies.py [--bodies 1 6 8] [--rounds 3]
+python benchmarks/large_bodies.py [--bodies 1 6 8] [--rounds 3] [--only rows …]
 
 Bodies of 15 MiB are sent at once by another process. Health is asked over and over, each time over a new connection,
-until all bodies are answered. Peak memory is that of the server, its resident memory before included.
+until all bodies are answered. The first line of a server is health beside nothing, which is the noise of the machine.
+Peak memory is that of the server, its resident memory before included.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MIB = 1 << 20
 SIZE, ROWS, FEATURES = 15 * MIB, 4096, 548
 ROW = b"[" + b",".join([b"0.1234"] * FEATURES) + b"]"
 INFER = "/v2/models/model/infer"
+LEAST = 500  # how often health is asked beside nothing
 PLAIN = ("rows", "late error")  # what is also sent to the plain endpoint
 
 
@@ -48,23 +50,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bodies", type=int, nargs="+", default=[1, 6, 8], help="at once")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=bodies(), default=list(bodies()), help="kinds of bodies")
     chosen = parser.parse_args()
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     print(f"bodies of 15 MiB, {chosen.rounds} rounds, commit {commit or 'unknown'}; health in ms, memory in MiB")
     heads = "".join(f"{name:>9}" for name in ("asked", "median", "p99", "max", "seconds", "memory"))
     print(f"{'server':<12}{'body':<16}{'at once':>8}{heads}  answers")
     with both_servers(FEATURES) as servers:
-        for name, (path, body) in bodies().items():
-            for server, where in zip(("slova serve", "plain"), servers, strict=True):
-                if server == "plain" and name not in PLAIN:
-                    continue
-                for count in chosen.bodies:
-                    line = beside(count * [(path, body)], chosen.rounds, *where)
-                    print(f"{server:<12}{name:<16}{count:>8}{line}", flush=True)
+        for server, where in zip(("slova serve", "plain"), servers, strict=True):
+            report(server, "nothing", [], chosen.rounds, *where)
+            for name in chosen.only:
+                for count in chosen.bodies if server != "plain" or name in PLAIN else []:
+                    report(server, name, count * [bodies()[name]], chosen.rounds, *where)
 
 
-def beside(requests: list[tuple[str, bytes]], rounds: int, port: int, process: int) -> str:
-    """What health took beside these requests, sent at once, the seconds of a round, the peak of memory, the answers."""
+def report(server: str, name: str, requests: list[tuple[str, bytes]], rounds: int, port: int, process: int) -> None:
+    waits, seconds, peak, answers = beside(requests, rounds, port, process)
+    times = "".join(f"{each:9.1f}" for each in (*np.percentile(waits, [50, 99, 100]), seconds))
+    line = f"{len(requests):>8}{len(waits):9}{times}{peak:9.0f}  {dict(answers)}"
+    print(f"{server:<12}{name:<16}{line}", flush=True)
+
+
+def beside(
+    requests: list[tuple[str, bytes]], rounds: int, port: int, process: int
+) -> tuple[list[float], float, float, Counter[int]]:
+    """The milliseconds of health beside these requests, sent at once; the seconds of a round; the peak of memory; how
+    often the requests got each status."""
     waits: list[float] = []
     answers: Counter[int] = Counter()
     Path(f"/proc/{process}/clear_refs").write_text("5")  # the peak begins anew
@@ -73,24 +84,23 @@ def beside(requests: list[tuple[str, bytes]], rounds: int, port: int, process: i
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             pool.apply(int)
             sent = pool.apply_async(send, (port, requests))
-            while not sent.ready():
+            while not sent.ready() or (not requests and len(waits) < LEAST):
                 waits.append(health(port))
             answers.update(sent.get())
     seconds = (time.perf_counter() - start) / rounds
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     peak = int(found[1]) / 1024 if found else float("nan")
-    times = 1e3 * np.percentile(waits, [50, 99, 100])
-    return f"{len(waits):9}" + "".join(f"{each:9.1f}" for each in (*times, seconds)) + f"{peak:9.0f}  {dict(answers)}"
+    return waits, seconds, peak, answers
 
 
 def health(port: int) -> float:
-    """The seconds until health is answered."""
+    """The milliseconds until health is answered."""
     start = time.perf_counter()
     connection = connect(port)
     connection.request("GET", "/v2/health/live")
     connection.getresponse().read()
     connection.close()
-    return time.perf_counter() - start
+    return 1e3 * (time.perf_counter() - start)
 
 
 def send(port: int, requests: list[tuple[str, bytes]]) -> list[int]:

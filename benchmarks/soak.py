@@ -10,9 +10,7 @@ other than the expected one is an error. One line per minute. At the end, eight 
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
-import multiprocessing
 import random
 import socket
 import subprocess
@@ -22,6 +20,7 @@ import time
 from collections import defaultdict
 
 import numpy as np
+from large_bodies import beside, connect
 from serving import Load, both_servers, memory, request
 
 KINDS = {"one row": 200, "32 rows": 200, "malformed": 400, "empty lists": 400, "disconnected": 0, "health": 200}
@@ -86,27 +85,9 @@ def soak(minutes: float, rate: float, ours: tuple[int, int], theirs: tuple[int, 
 def flood(port: int, process: int) -> None:
     """Eight bodies of 15 MiB at once, and the health route meanwhile."""
     for name, unit in (("empty lists", b"[],"), ("numbers", b"0.1234,")):
-        sender = multiprocessing.get_context("spawn").Process(target=post, args=(port, unit))
-        sender.start()
-        slowest, most = 0.0, 0.0
-        while sender.is_alive():
-            start = time.perf_counter()
-            health = connect(port)
-            health.request("GET", "/v2/health/live")
-            health.getresponse().read()
-            slowest, most = max(slowest, time.perf_counter() - start), max(most, memory(process))
-        print(f"eight bodies of 15 MiB of {name}: health at most {1e3 * slowest:.0f} ms, memory at most {most:.0f} MiB")
-
-
-def post(port: int, unit: bytes) -> None:
-    body = b'{"inputs":[' + unit * ((15 << 20) // len(unit)) + unit[:-1] + b"]}"
-    connections = [connect(port) for _ in range(8)]
-    threads = [threading.Thread(target=each.request, args=("POST", "/predict", body)) for each in connections]
-    for thread in threads:
-        thread.start()
-    for connection, thread in zip(connections, threads, strict=True):
-        thread.join()
-        connection.getresponse().read()
+        body = b'{"inputs":[' + unit * ((15 << 20) // len(unit)) + unit[:-1] + b"]}"
+        waits, _, peak, _ = beside(8 * [("/predict", body)], 1, port, process)
+        print(f"eight bodies of 15 MiB of {name}: health at most {max(waits):.0f} ms, memory at most {peak:.0f} MiB")
 
 
 class Senders:
@@ -163,10 +144,6 @@ def send(server: str, port: int, kind: str, rate: float, seed: int, tally, stop:
                 connection, status = connect(port), -1
         tally().add(server, kind, time.perf_counter() - start, status)
     connection.close()
-
-
-def connect(port: int) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 
 
 def disconnect(port: int) -> int:

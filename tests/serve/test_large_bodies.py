@@ -63,6 +63,15 @@ def test_the_arrays_of_a_large_body_are_parsed_in_pieces(sizes, parse, body, sha
     assert max(sizes) <= SMALL + 2
 
 
+def test_other_threads_run_between_two_pieces(monkeypatch):
+    order, parse = [], pieces.from_json
+    monkeypatch.setattr(pieces, "from_json", lambda text, **options: order.append("piece") or parse(text, **options))
+    monkeypatch.setattr(pieces.time, "sleep", lambda seconds: order.append("pause" if seconds else "nothing"))
+    parsed(parse_predict, b'{"inputs":%b}' % LARGE, model(-1, 16, 16, 32))
+    count = len(LARGE) // SMALL + 1
+    assert order == ["piece", "pause"] * (count - 1) + ["piece"]
+
+
 MORE = b"," + LARGE[1:-1]
 INVALID = {
     "a short row at the end": (LARGE[:-2] + b",[1]]]", "the input x has lists of different lengths"),
