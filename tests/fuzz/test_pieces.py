@@ -125,20 +125,21 @@ def outcome(parse, text, served):
     return {name: (values.dtype, values.shape, values.tobytes()) for name, values in inputs.items()}, others
 
 
-@pytest.mark.parametrize("piece", [24, 64, 400])
-def test_a_request_in_pieces_is_the_request_as_a_whole(monkeypatch, cases, mutate, piece):
+def test_a_request_in_pieces_is_the_request_as_a_whole(monkeypatch, cases, mutate):
     monkeypatch.setattr(pieces, "PAUSE", 0)
     monkeypatch.setattr(pieces, "LEAST", 4)
     valid = replaced = 0
-    for chance in cases(0.3):
+    for chance in cases(0.5):
         shapes = [chance.choice(SHAPES) for _ in range(chance.choice([1, 1, 1, 2]))]
         served = model(*shapes, datatype=chance.choice(["FP32", "FP32", "FP64", "INT64", "UINT8", "BOOL"]))
         text = damaged(request(chance, served), chance, mutate)
         for parse in (parse_predict, parse_infer):
             monkeypatch.setattr(bodies, "SMALL", 1 << 20)
             expected = outcome(parse, text, served)
-            monkeypatch.setattr(bodies, "SMALL", piece)
-            assert outcome(parse, text, served) == expected, text
+            for piece in (24, 64, 400):
+                monkeypatch.setattr(bodies, "SMALL", piece)
+                assert outcome(parse, text, served) == expected, (piece, text)
+                replaced += bool(pieces.shorten(text, b"", piece).cuts)
             valid += isinstance(expected[0], dict)
-            replaced += bool(pieces.shorten(text, b"", piece).cuts)
-    assert valid > 0.05 * replaced > 0
+    assert valid > 0
+    assert replaced > 0
