@@ -1,6 +1,7 @@
 """A body that is parsed in pieces gives the same arrays, or the same error, as one that is parsed at once."""
 
 import json
+import re
 
 import pytest
 
@@ -108,6 +109,8 @@ def damaged(text, chance, mutate):
     kind = chance.random()
     if kind < 0.2:
         return text
+    if kind < 0.3:
+        return re.sub(rb"\[[^][]*\]", b"[ ]", text, count=chance.choice([0, 1, 2]))  # empty lists
     if kind < 0.4:
         return mutate.bytes(text, chance)
     for _ in range(chance.choice([1, 1, 2, 4])):

@@ -73,7 +73,11 @@ def test_other_threads_run_between_two_pieces(monkeypatch):
 
 
 MORE = b"," + LARGE[1:-1]
+DEEP = b"," + b"[" * 70 + b"0" + b"]" * 71
 INVALID = {
+    "an empty row at the end": (b"[" + b"[1]," * MIB + b"[]]", "the input x has lists of different lengths"),
+    "deep lists": (LARGE[:-1] + DEEP, "the input x has lists of different lengths"),
+    "a null and deep lists": (b"[null" + MORE + DEEP, "the input x must contain numbers only"),
     "a short row at the end": (LARGE[:-2] + b",[1]]]", "the input x has lists of different lengths"),
     "a text at the end": (LARGE[:-4] + b',"text"]]]]', "the input x must contain numbers only"),
     "a null": (b"[null" + MORE + b"]", "the input x must contain numbers only"),
