@@ -48,8 +48,7 @@ def parse_json(text: bytes | bytearray, most: Counts, kind: type[Body], key: byt
     """The content of a body, and arrays that it names in place of long lists of numbers: those that are the value of a
     key, or of this key. Marks are counted first, so that no more objects are made than a request can have."""
     for mark, (name, number) in most.items():
-        found = sum(text.count(mark, start, start + COUNTED) for start in range(0, len(text), COUNTED))
-        if found > number:
+        if (found := _count(text, mark)) > number:
             raise RequestError(400, f"the body has {found} {name}; a request has at most {number}")
     short = shorten(text, key, SMALL) if len(text) > SMALL else Short(text, [text])
     if short.size > REST:
@@ -62,6 +61,12 @@ def parse_json(text: bytes | bytearray, most: Counts, kind: type[Body], key: byt
         raise RequestError(400, f"{place[:200]}: {first['msg'][:300]}") from error
     except ValueError as error:
         raise RequestError(400, f"the body is not JSON: {short.located(str(error))}") from error
+
+
+def _count(text: bytes | bytearray, mark: bytes) -> int:
+    if len(text) <= COUNTED:
+        return text.count(mark)
+    return sum(text.count(mark, start, start + COUNTED) for start in range(0, len(text), COUNTED))
 
 
 def numbers(value: Any, name: str, arrays: Arrays) -> Values:
