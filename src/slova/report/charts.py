@@ -6,6 +6,7 @@ as text with its meaning. Titles that depend on the choice are called $x and $y,
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -39,6 +40,7 @@ FIFTHS: dict[str, Any] = {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "labelFlush": Fa
 HEIGHT = 320
 
 
+@cache
 def charts() -> dict[str, dict[str, Any]]:
     """Every specification by name."""
     drawn = {"reliability": _reliability(), "density": _density(), "risk": _risk()}

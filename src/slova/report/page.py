@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -78,6 +79,7 @@ def _template(added: Extension) -> jinja2.Template:
     return environment.get_template(added.template)
 
 
+@cache  # to bundle them takes seconds
 def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed, of the version that the specifications are written for."""
     major, minor = altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2]

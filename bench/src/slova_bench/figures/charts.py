@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -26,6 +27,7 @@ __all__ = ["charts"]
 DECADES: dict[str, Any] = {"values": [0, 0.1, 1, 10, 100, 1000], "format": ".6~g", "labelOverlap": False}
 
 
+@cache
 def charts() -> dict[str, dict[str, Any]]:
     """Every specification by name."""
     severity = alt.X("level:O").title("severity").axis(labelAngle=0)
