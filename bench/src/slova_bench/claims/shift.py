@@ -9,7 +9,7 @@ from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import OURS, before, listed, means, place, present
 from slova_bench.exhibit import Exhibit
-from slova_bench.frame import Frame, Name, mean_over, per_seed, quartiles, shift_groups, where
+from slova_bench.frame import Frame, Name, mean_over, means_by, per_seed, quartiles, shift_groups, where
 from slova_bench.tables import published
 from slova_bench.tables.assembly import shown
 from slova_bench.tables.quartiles import METRICS
@@ -116,8 +116,8 @@ def _strong_means(rows: Frame, on: str, rivals: Sequence[str], metrics: Sequence
 
 def _duels(rows: Frame, metric: str, rival: str, on: str) -> list[bool]:
     """For each strong shift and severity, whether SLOVA has the better mean over the seeds of both."""
-    means = [mean_over(own, ["slova", rival]) for _, own in _strong(rows, metric).groupby(["shift", "level"])]
-    duels = [labels.is_better(metric, found[OURS], found[rival, ""]) for found in means if found]
+    means = means_by(_strong(rows, metric), ["shift", "level"], ["slova", rival])
+    duels = [labels.is_better(metric, found[OURS], found[rival, ""]) for found in means]
     present([rival] if duels else [], [rival], "shift", on)
     return duels
 

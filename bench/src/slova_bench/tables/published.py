@@ -14,7 +14,7 @@ STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full at
 
 def numbers(paper: Frame, ours: Collection[str], **columns: object) -> dict[Name, float]:
     """The numbers of the paper per method, by our name; `columns` selects rows (`metric="ece_q25"`)."""
-    rows = where(paper, **columns)[["method", "variant", "value"]].itertuples(index=False, name=None)
+    rows, ours = where(paper, **columns)[["method", "variant", "value"]].itertuples(index=False, name=None), set(ours)
     return {(counterpart(method, ours), variant): value for method, variant, value in rows}
 
 
@@ -26,7 +26,8 @@ def counterpart(method: str, ours: Collection[str]) -> str:
 
 def counterparts(paper: Frame, experiment: str, ours: Collection[str]) -> list[str]:
     """Our names of the methods that the paper compares in an experiment, run or not."""
-    return sorted({counterpart(method, ours) for method in where(paper, experiment=experiment)["method"]})
+    ours, theirs = set(ours), where(paper, experiment=experiment)["method"].unique()
+    return sorted({counterpart(method, ours) for method in theirs})
 
 
 def stand_in_note(names: Iterable[Name]) -> str:
