@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "bench", "tests", "docs", "examples", "benchmarks")
 SUFFIXES = {".py", ".md", ".js", ".html", ".css"}
@@ -26,13 +24,13 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_dialect_stays_out(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
+def test_the_dialect_stays_out():
+    assert len(FILES) > 500
     found = [
-        f"line {number}: {match[0]!r}; write {better}"
-        for number, line in enumerate(lines, start=1)
+        f"{path.relative_to(ROOT)}: {match[0]!r}; write {better}"
+        for path in FILES
+        for text in [path.read_text(encoding="utf-8")]
         for word, better in WORDS.items()
-        if (match := re.search(word, line, re.IGNORECASE))
+        for match in re.finditer(word, text, re.IGNORECASE)
     ]
     assert found == []

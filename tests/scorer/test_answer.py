@@ -1,5 +1,7 @@
 """A scorer gives one distribution over the classes and NONE, the same for numpy, torch and files."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -93,11 +95,10 @@ def test_a_file_brings_back_the_same_scorer(case, tmp_path):
 
 @pytest.mark.parametrize("head", ["slova", "softmax"])
 @pytest.mark.parametrize("name", ["posterior", "temperature", "isotonic", "none"])
-@pytest.mark.parametrize("batch", [(), (0,), (2, 3)])
-def test_any_batch_shape_is_answered_row_by_row(drawn, fitted, head, name, batch):
+def test_any_batch_shape_is_answered_row_by_row(drawn, fitted, head, name):
     scorer = fitted(head, name)
-    values = drawn(head, rows=6)[0][: int(np.prod(batch))].reshape(*batch, 6)
-    for kind in (np.asarray, torch.as_tensor):
+    for batch, kind in itertools.product([(), (0,), (2, 3)], (np.asarray, torch.as_tensor)):
+        values = drawn(head, rows=6)[0][: int(np.prod(batch))].reshape(*batch, 6)
         answer = scorer.predict(kind(values))
         assert all(tuple(np.shape(part)) == batch for part in answer)
         assert tuple(scorer.predict_proba(kind(values)).shape) == (*batch, 7)
