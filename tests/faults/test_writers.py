@@ -76,14 +76,19 @@ def traced(task, last):
     sys.settrace(None)
     return count
 
-name, mode, folder, cases = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
-path = output(name, folder)
-wholes = []
-for number in (3, 4):
-    write(name, path, number)
-    wholes.append(content(path))
+name, cases = sys.argv[1], int(sys.argv[3])
+
+def begin(part):
+    global folder, path, wholes
+    folder = Path(sys.argv[2]) / part
+    folder.mkdir()
+    path, wholes = output(name, folder), []
+    for number in (3, 4):
+        write(name, path, number)
+        wholes.append(content(path))
 """
 KILLED = """
+begin("killed")
 lines, left = traced(lambda: write(name, path, 3), None), 0
 chance = random.Random(name)
 for case in range(cases):
@@ -99,9 +104,10 @@ for case in range(cases):
     write(name, path, 3)
     assert content(path) == wholes[0]
     assert [each.name for each in folder.iterdir()] == [path.name]
-print(json.dumps(left))
+print(left, flush=True)
 """
 FULL = """
+begin("full")
 def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
     write(name, path, 3)
@@ -111,6 +117,8 @@ for _ in range(2):
     assert [each.name for each in folder.iterdir()] == [path.name]
 """
 TWO = """
+print("two", flush=True)
+begin("two")
 children = [in_child(lambda: [write(name, path, 3 + number) for _ in range(cases)]) for number in range(2)]
 failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
 assert name == "folder" or not failed  # a folder that another one replaces meanwhile is an error of one sentence
@@ -120,24 +128,19 @@ assert [each.name for each in folder.iterdir()] == [path.name]
 """
 
 
-def run(code, name, folder):
-    folder.mkdir(exist_ok=True)
-    command = [sys.executable, "-c", HARNESS + code, name, "", str(folder), str(KILLS)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(slova.__file__).parents[1])}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
-
-
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_writer_leaves_what_was_there_before_or_all_that_is_new(tmp_path, name):
     """Killed, on a full disk, and beside another writer; what killed ones leave is removed by the next."""
-    left = run(KILLED, name, tmp_path / "killed")[-1]
+    command = [sys.executable, "-c", HARNESS + KILLED + FULL + TWO, name, str(tmp_path), str(KILLS)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(slova.__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    left, *errors = done.stdout.splitlines()
     assert int(left) > 0  # some were killed within
-    for line in run(FULL, name, tmp_path / "full"):
-        assert "too large" in json.loads(line)
-    for line in run(TWO, name, tmp_path / "two"):
-        assert json.loads(line).startswith("EngineError: ")
+    middle = errors.index("two")
+    assert middle == 2
+    assert all("too large" in json.loads(line) for line in errors[:middle])
+    assert all(json.loads(line).startswith("EngineError: ") for line in errors[middle + 1 :])
 
 
 @pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="needs a file system that nobody can write to")
