@@ -63,8 +63,16 @@ def test_the_module_runs_as_a_program():
     assert done.stdout.startswith("slova, version ")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-@pytest.mark.parametrize("suffix", ["csv", "npz", "npy", "parquet"])
+ENDS = [
+    (suffix, *end)
+    for suffix in ("csv", "npz", "npy", "parquet")
+    for end in ((signal.SIGINT, 130), (signal.SIGTERM, 143))
+]
+
+
+@pytest.mark.parametrize(  # the tests of faults kill the writer of every suffix
+    ("suffix", "number", "code"), [*ENDS, ("csv", signal.SIGKILL, -9)]
+)
 def test_a_killed_score_leaves_the_old_output(folder, number, code, suffix):
     out = folder / f"out.{suffix}"
     out.write_text("before")
@@ -98,8 +106,8 @@ def test_a_full_disk_leaves_the_old_output(folder):
 
 @pytest.mark.parametrize("command", ["score", "metrics", "fit"])
 def test_a_file_larger_than_the_memory_is_no_trouble(folder, command):
-    """An address space of 32 MB beyond what the imports take, for a file of 64 MB (of holes, so it costs no disk)."""
-    rows = 64 * 2**20 // (64 * 4)
+    """An address space of 32 MB beyond what the imports take, for a file of 40 MB (of holes, so it costs no disk)."""
+    rows = 40 * 2**20 // (64 * 4)
     for name, shape, dtype in (("big", (rows, 64), "<f4"), ("labels", (rows,), "<i1")):
         with open(folder / f"{name}.npy", "wb") as file:
             np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})

@@ -84,14 +84,14 @@ def test_the_command_writes_a_graph(tmp_path):
 def test_the_command_uses_names_and_threshold_of_a_saved_classifier_by_default(tmp_path):
     classifier = slova.Classifier(torch.nn.Linear(6, 3), Scorer(classes=3), names=["ash", "elm", "oak"], reject=0.7)
     classifier.save(tmp_path / "model.slova")
-    words = ["export", f"{tmp_path}/model.slova", "-o", f"{tmp_path}/scorer.pt2"]
+    words = ["export", f"{tmp_path}/model.slova", "-o", f"{tmp_path}/scorer.onnx"]
     for more, names, reject in (
         ([], ("ash", "elm", "oak"), 0.7),
         (["--names", "a,b,c", "--reject", "0"], ("a", "b", "c"), 0.0),
     ):
         done = CliRunner().invoke(main, [*words, *more])
         assert done.exit_code == 0, done.output
-        found = metadata(tmp_path / "scorer.pt2")
+        found = metadata(tmp_path / "scorer.onnx")
         assert (found.names, found.reject) == (names, reject)
     shown = " ".join(CliRunner().invoke(main, ["export", "--help"]).output.split())
     assert shown.count("a saved classifier") >= 2
