@@ -13,6 +13,14 @@ os.environ |= {"RAY_worker_niceness": "0", "SPARK_CONF_DIR": str(Path(__file__).
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk():
+    """Files are written thousands of times, and no test takes the power away; those of faults run in processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def browser():
     """A real browser, without a window."""

@@ -259,10 +259,13 @@ def test_models_are_read_by_log_odds_where_these_are_exact(blobs):
         (SVC(), "ovr", ("decision_function", "slova", True)),
     ]
     for base, multiclass, expected in cases:
-        response = SlovaClassifier(base, multiclass=multiclass).fit(X, y).models_.response
+        response = SlovaClassifier(base, multiclass=multiclass, calibration=None).fit(X, y).models_.response
         assert (response.method, response.head, response.rescale) == expected
-    by_probability = SlovaClassifier(response_method="predict_proba").fit(X, y)
-    np.testing.assert_allclose(by_probability.raw_proba(X), SlovaClassifier().fit(X, y).raw_proba(X), atol=0.05)
+    by_probability, by_odds = (
+        SlovaClassifier(response_method=method, calibration=None).fit(X, y).raw_proba(X)
+        for method in ("predict_proba", "auto")
+    )
+    np.testing.assert_allclose(by_probability, by_odds, atol=0.05)
 
 
 def test_unknown_options_are_refused(blobs):

@@ -30,8 +30,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::slova._warnings.CalibrationWarning"),
 ]
 
-# probabilities; probabilities and partial_fit; a decision function without probabilities; one model per class
-BASES = [{}, {"estimator": GaussianNB()}, {"estimator": RidgeClassifier()}, {"multiclass": "ovr"}]
+# Probabilities; probabilities and partial_fit; a decision function without probabilities; one model per class. The
+# default calibration is checked with two of them, and with the others one that takes a quarter of the time.
+BASES = [
+    {},
+    {"estimator": GaussianNB(), "calibration": "beta"},
+    {"estimator": RidgeClassifier(), "cv": 2},
+    {"multiclass": "ovr", "calibration": "beta"},
+]
 
 
 @parametrize_with_checks([SlovaClassifier(**options) for options in BASES])

@@ -117,11 +117,6 @@ def mutate_header(content: bytes, chance: random.Random) -> bytes:
     return struct.pack("<Q", len(text)) + text + data
 
 
-@pytest.fixture(autouse=True)
-def no_waiting_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)
-
-
 @pytest.fixture(scope="session")
 def mutate():
     """The functions above."""

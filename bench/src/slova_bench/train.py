@@ -231,5 +231,6 @@ def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> It
     """Seed random layers by (seed, epoch, rank), and restore the global state afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(_mix(seed, epoch, rank))
+        start = torch.manual_seed if devices else torch.default_generator.manual_seed  # the first keeps a traceback
+        start(_mix(seed, epoch, rank))
         yield
