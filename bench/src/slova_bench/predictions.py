@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -89,6 +89,7 @@ def _rounded(logits: Array) -> Array:
     return steps
 
 
+@lru_cache(maxsize=1)  # to unpack them takes a second, and every plan of a demo does
 def embedded(on: str) -> Predictions:
     """The predictions that come with the package."""
     path = resources.files("slova_bench") / "embedded" / f"{on}.safetensors{XZ}"
