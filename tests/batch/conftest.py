@@ -1,4 +1,4 @@
-"""Validation rows in parquet files, a scorer, and every engine, each started once."""
+"""Validation rows in parquet files, a scorer, and every engine, each started once and stopped after these tests."""
 
 import os
 import shutil
@@ -68,13 +68,13 @@ def written():
     return _written
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local():
     with open_engine("local", 2) as run:
         yield run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ray():
     data = pytest.importorskip("ray.data")
     with warnings.catch_warnings():
@@ -84,7 +84,7 @@ def ray():
         yield run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark():
     pytest.importorskip("pyspark")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
