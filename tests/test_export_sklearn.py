@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from slova.export import OUTPUTS, ExportError, metadata
+from slova.export import OUTPUTS, ExportError, Metadata
 from slova.sklearn import SlovaClassifier
 from slova.sklearn.models import Constant
 
@@ -31,8 +31,11 @@ def fitted(estimator, rows=slice(None), names=SPECIES, **options) -> SlovaClassi
     return model.fit(TABLE[rows], names[rows])
 
 
-def run(path) -> dict[str, np.ndarray]:
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+def session_of(path) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def run(session) -> dict[str, np.ndarray]:
     return dict(zip(OUTPUTS, session.run(None, {"X": TABLE.astype(np.float32)}), strict=True))
 
 
@@ -67,8 +70,9 @@ def test_a_graph_answers_like_the_model(name, tmp_path):
     model = MODELS[name]()
     parity = model.export(tmp_path / "model.onnx", TABLE)
     assert parity.rows == 150
-    assert_like_predict(run(tmp_path / "model.onnx"), model)
-    found = metadata(tmp_path / "model.onnx")
+    session = session_of(tmp_path / "model.onnx")
+    assert_like_predict(run(session), model)
+    found = Metadata.of(session.get_modelmeta().custom_metadata_map)
     assert (found.names, found.reject) == (tuple(model.classes_), 0.6)
 
 
@@ -77,7 +81,7 @@ def test_the_constant_member_of_a_class_without_rows_is_exported_too(estimator, 
     model = fitted(estimator, multiclass="ovr")
     model.models_.models[2] = Constant(-2.0)
     model.export(tmp_path / "model.onnx", TABLE)
-    assert_like_predict(run(tmp_path / "model.onnx"), model)
+    assert_like_predict(run(session_of(tmp_path / "model.onnx")), model)
 
 
 def test_linear_members_become_a_torch_program_and_others_cannot(tmp_path):
