@@ -19,7 +19,7 @@ METHODS = (
     *("softmax", "temperature", "ensemble", "ova", "slova"),
     *("slova_distance", "slova_mirror", "slova_distance_ensemble", "slova_none"),
 )
-RECIPES = ("slova_image", "softmax_augmented", "softmax_augmented_degraded")
+RECIPES = ("slova_image", "softmax_augmented_fit", "softmax_augmented", "softmax_augmented_degraded")
 SHOWN = ("Method", "Seeds", "clean", "shifted", "held-out shifts", "near OOD", "far OOD")
 CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slova_distance_ensemble", "ensemble"))
 
@@ -74,7 +74,8 @@ def of_recipes(results: ResultsFolder) -> str:
     columns = [column for column in tables[""].columns if (column.group or column.name) in SHOWN]
     rows = []
     for preset, whole in tables.items():
-        for method in RECIPES:
+        there = {row[0].text for row in whole.rows}
+        for method in (name for name in RECIPES if label((name, "")) in there):
             entries = dict(zip(whole.columns, _row(whole, method), strict=True))
             rows.append((text(label((method, preset))), *(entries[column] for column in columns[1:])))
     return replace(tables[""], columns=tuple(columns), rows=tuple(rows)).markdown().strip("\n")
