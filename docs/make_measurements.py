@@ -61,7 +61,7 @@ May a fit on degraded images correct single classes, which changes some labels? 
 
 {order}
 
-{order_words} The differences are small, and neither is better on both: the default stays. Before, a correction had to pay on all rows of the fit, degraded ones included; with that rule the fine-tuned network [above](#fine-tuned) lost accuracy under shift on test images.
+{order_words} The differences are small, and the default stays. Before, a correction had to pay on all rows of the fit, degraded ones included; with that rule the fine-tuned network [above](#fine-tuned) lost accuracy under shift on test images.
 
 ## Guarantees
 

@@ -112,7 +112,7 @@ BASELINES = (
         "networks trained independently",
         TABLE,
         "5 networks, no adversarial training; not calibrated, and with a temperature",
-        ("shift/ensemble", "ood/ensemble", "ood/ensemble_temperature"),
+        ("shift/ensemble", "shift/ensemble_temperature", "ood/ensemble", "ood/ensemble_temperature"),
     ),
     Part("SVI", "variational weights", TABLE, "8 passes; prior in the deviations", ("shift/svi",)),
     Part("LL SVI", "variational last layer", TABLE, "16 passes; prior in the deviations", ("shift/ll_svi",)),
