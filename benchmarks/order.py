@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy import ndarray as Array
+from scipy.special import log_softmax
 from slova_bench.dataset_recipes import dataset_recipe
 from slova_bench.distances import with_distances
 from slova_bench.methods import methods
@@ -28,9 +29,8 @@ from slova_bench.runner import EMBEDDED, MODELS
 from slova_bench.store import Store
 from slova_bench.train import Execution
 
-from slova._backend import NUMPY
 from slova.calibration import PosteriorCalibration
-from slova.heads import HEADS, Head
+from slova.calibration.posterior import log_odds_from_log_probs
 from slova.metrics import accuracy, ece, nll
 from slova.vision import CALIBRATION_DEGRADATIONS, degrade
 from slova.vision.shift_aware import DEGRADED_WEIGHT
@@ -66,9 +66,7 @@ def measured(bench: Bench, name: str, seed: int) -> Iterator[dict[str, Any]]:
         seen = np.arange(len(labels)) % len(changed) != number
         others = [one[seen] for one in changed if one is not changed[number]]
         for order in ORDERS:
-            fitted, part = fit(
-                clean[seen], others, labels[seen], order, HEADS["softmax" if "softmax" in name else "slova"]
-            )
+            fitted, part = fit(clean[seen], others, labels[seen], order, softmax="softmax" in name)
             for test, outputs in (("clean", clean), (kind.__name__, changed[number])):
                 about = {"network": name, "seed": seed, "order": order, "left_out": kind.__name__, "test": test}
                 yield about | {"part": part} | scores(fitted(outputs[~seen]), labels[~seen])
@@ -76,15 +74,20 @@ def measured(bench: Bench, name: str, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def fit(
-    clean: Array, changed: list[Array], labels: Array, order: Literal["auto", "keep"], head: Head
+    clean: Array, changed: list[Array], labels: Array, order: Literal["auto", "keep"], *, softmax: bool
 ) -> tuple[Callable[[Array], Array], str]:
     """The log-probabilities of classes after a fit to these images, and to each of them by one of the other kinds; and
     the part of the model that the fit has taken."""
+
+    def log_odds(outputs: Array) -> Array:
+        logits = outputs[:, :CLASSES]  # of one-vs-all networks these are log-odds
+        return log_odds_from_log_probs(log_softmax(logits, axis=1)) if softmax else logits
+
     count = len(labels)
     which = np.random.default_rng(0).integers(0, len(changed), count)
     outputs = np.concatenate([clean, np.stack(changed)[which, np.arange(count)]]).astype(np.float64)
     calibrator = PosteriorCalibration.fit(
-        head.log_odds(outputs[:, :CLASSES], NUMPY),
+        log_odds(outputs),
         np.tile(labels, 2),
         distances=outputs[:, CLASSES:],
         weight=np.repeat([1.0, DEGRADED_WEIGHT], count),
@@ -94,8 +97,7 @@ def fit(
     )
 
     def log_probs(new: Array) -> Array:
-        found = calibrator(head.log_odds(new[:, :CLASSES].astype(np.float64), NUMPY), new[:, CLASSES:])
-        return found[:, :CLASSES]
+        return calibrator(log_odds(new.astype(np.float64)), new[:, CLASSES:])[:, :CLASSES]
 
     return log_probs, calibrator.part
 

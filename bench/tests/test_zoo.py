@@ -21,7 +21,7 @@ FILES = [*(MODELS / "weights").glob("*"), *Path(zoo.__file__).parent.glob("embed
 def test_every_file_of_weights_is_in_the_index_with_its_checksum():
     found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in FILES}
     assert found == zoo.checksums(), "run python bench/models/make_index.py"
-    assert sum(file.stat().st_size for file in FILES) < 27e6
+    assert sum(file.stat().st_size for file in FILES) < 30e6
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name[:6])

@@ -21,7 +21,7 @@ from slova.heads import HEADS, SOFTMAX, Readout
 from slova.vision import CALIBRATION_DEGRADATIONS, CALIBRATION_OUTLIERS, add_outliers, degrade
 from slova.vision.shift_aware import DEGRADED_NONE_WEIGHT, DEGRADED_WEIGHT, SYNTHETIC_WEIGHT
 from slova_bench import data
-from slova_bench.distances import with_distances
+from slova_bench.distances import WithDistances, with_distances
 from slova_bench.method import CalibrationRows, Fitted, Method
 from slova_bench.pipeline import Bench, Trained, mean_readout
 from slova_bench.stable import stable
@@ -89,7 +89,9 @@ def _fit_rows(method: Method, bench: Bench, trained: Trained) -> list[tuple[Arra
     """The same of networks with distances, as they were read for these."""
 
     def compute(one: Trained) -> dict[str, Tensor]:
-        rows = one.networks[0][0].rows
+        network = one.networks[0][0]
+        assert isinstance(network, WithDistances)
+        rows = network.rows
         outputs = np.hstack([rows.logits, rows.distances]).astype(np.float32)
         return {"outputs": torch.from_numpy(outputs), "labels": torch.from_numpy(rows.labels)}
 
