@@ -14,7 +14,7 @@ from slova.vision.versions import VersionReader
 from slova_bench.method import Splits
 from slova_bench.stable import stable
 
-__all__ = ["PARTS", "WithDistances", "with_distances"]
+__all__ = ["WithDistances", "with_distances"]
 
 PARTS = ("clean", "degraded", "synthetic")  # of the rows of a fit, in their order, each with one row per image
 

@@ -35,6 +35,10 @@ SCORING = (
     "and are scored by all K + 1 outcomes, as is the mean confidence. Noise is apart from real OOD images: two of its "
     "three kinds resemble outliers in training."
 )
+CALIBRATED_ON = (
+    "The image recipe and the default fits are calibrated on the images that Classifier.fit makes; the degraded images "
+    "and outliers of other methods are other draws of the same kinds, as many of each."
+)
 ONLY_RANK = (
     "Methods without numbers for classes only rank images; their classes are those of softmax with a temperature."
 )
@@ -65,7 +69,7 @@ def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
         *_confidence(real(own, on)),
     ]
     scores = ONLY_RANK if len(own) < len(rows) else ""
-    notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, scores, _incomplete(rows))
+    notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, CALIBRATED_ON, scores, _incomplete(rows))
     return grouped_table(_name("recipes", on, preset), _title("recipes on equal terms", on, preset), parts, notes=notes)
 
 
