@@ -46,9 +46,11 @@ from slova.vision import (
     augment,
     degrade,
 )
+from slova.vision.mixtures import mix_fractals, mix_operations
 from slova.vision.outliers import average, collage, zoom
 
 NEAR = (average, collage, zoom)
+MIXING = {"cross_entropy": 1.5, "mixed": 0.25}
 VARIANTS: dict[str, dict[str, Any]] = {
     "recipe": {},
     "with cross-entropy": {"cross_entropy": 1.0},
@@ -66,6 +68,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "image recipe, rates of softmax": {"cross_entropy": 1.5, "rate": 0.235, "weight_decay": 6.51e-4},
     "image recipe, decay 4e-4": {"cross_entropy": 1.5, "weight_decay": 4e-4},
     "image recipe, decay 2e-4": {"cross_entropy": 1.5, "weight_decay": 2e-4},
+    "with mixing": MIXING,
+    "with mixing, half": MIXING | {"degraded": 0.25, "mixed": 0.5},
+    "with mixing, three quarters": MIXING | {"degraded": 0.25, "mixed": 0.75},
+    "with mixing, operations alone": MIXING | {"mixtures": (mix_operations,)},
+    "with mixing, fractals alone": MIXING | {"mixtures": (mix_fractals,)},
+    "with mixing, outliers 0.25": MIXING | {"outliers": 0.25},
+    "with mixing, outliers in evaluation mode": MIXING | {"separate": True},
+    "with mixing, consistency": MIXING | {"consistency": 4.0},
+    "softmax, with mixing": {"softmax": True, "mixed": 0.25, "outliers": 0.0},
     "softmax": {"softmax": True, "outliers": 0.0},
     "softmax, decay 4e-4": {"softmax": True, "outliers": 0.0, "weight_decay": 4e-4},
     "softmax, decay 2e-4": {"softmax": True, "outliers": 0.0, "weight_decay": 2e-4},
@@ -84,12 +95,32 @@ class Loss:
     def __call__(self, network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
         options = {name: value for name, value in VARIANTS[self.variant].items() if name not in TRAINING}
         weight, softmax = options.pop("cross_entropy", 0.0), options.pop("softmax", False)
-        images, labels = augment(images, labels, **options)
-        logits = network(images).float()
+        separate, consistency = options.pop("separate", False), options.pop("consistency", 0.0)
+        clean = images
+        images, labels = augment(images, labels, **({"mixed": 0.0} | options))
+        logits = _separately(network, images, len(clean)) if separate else network(images).float()
         if softmax:
             return functional.cross_entropy(logits, labels)
-        loss = ova_loss(logits, labels)
-        return loss + weight * functional.cross_entropy(logits, labels, ignore_index=int(NONE)) if weight else loss
+        loss = ova_loss(logits, labels, cross_entropy=weight)
+        if consistency:
+            loss = loss + consistency * _divergence(network(clean).float(), logits[: len(clean)])
+        return loss
+
+
+def _separately(network: nn.Module, images: Tensor, count: int) -> Tensor:
+    """Logits of images, and of outliers with the statistics of batch norm that images have left."""
+    known = network(images[:count]).float()
+    network.eval()
+    unknown = network(images[count:]).float()
+    network.train()
+    return torch.cat([known, unknown])
+
+
+def _divergence(*logits: Tensor) -> Tensor:
+    """The Jensen-Shannon divergence of the predictions, in the mean over rows."""
+    probs = torch.stack(logits).softmax(-1)
+    middle = probs.mean(0).clamp(1e-7, 1).log()
+    return (probs * (torch.stack(logits).log_softmax(-1) - middle)).sum(-1).mean()
 
 
 def main() -> None:

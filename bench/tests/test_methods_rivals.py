@@ -14,8 +14,7 @@ from slova_bench.method import CalibrationRows
 from slova_bench.methods import augmix, logitnorm, methods, pixmix, rotpred
 from slova_bench.neighbours import posterior_with_neighbours, with_neighbours
 from slova_bench.networks import digits_net
-from slova_bench.photo_operations import OPERATIONS, apply_operation
-from slova_bench.pixmix_images import fractals, mix, mixed
+from slova_bench.published_mixtures import changed, mixed, posterize
 from slova_bench.train import seeded
 from slova_bench.turns import turn_losses, with_turns
 from torch import nn
@@ -87,43 +86,20 @@ def test_the_temperature_of_a_network_with_further_outputs_is_that_of_its_logits
 # AugMix and PixMix.
 
 
-def by_pillow(operation, image, strength):
-    """The operation as the published code calls it, at a level of ten times the strength."""
-    picture, size = Image.fromarray(image.permute(1, 2, 0).mul(255).byte().numpy()), image.shape[1:]
-    across = {"shear_x": (1, 0.3 * strength, 0, 0, 1, 0), "move_x": (1, 0, int(strength * size[1] / 3), 0, 1, 0)}
-    down = {"shear_y": (1, 0, 0, 0.3 * strength, 1, 0), "move_y": (1, 0, 0, 0, 1, int(strength * size[0] / 3))}
-    simple = {
-        "autocontrast": lambda: ImageOps.autocontrast(picture),
-        "equalize": lambda: ImageOps.equalize(picture),
-        "posterize": lambda: ImageOps.posterize(picture, 4 - int(4 * strength)),
-        "solarize": lambda: ImageOps.solarize(picture, 256 - int(256 * strength)),
-        "rotate": lambda: picture.rotate(-int(30 * strength), resample=Image.Resampling.BILINEAR),
-    }
-    if operation in simple:
-        made = simple[operation]()
-    else:
-        matrix = (across | down)[operation]
-        made = picture.transform(size, Image.Transform.AFFINE, matrix, resample=Image.Resampling.BILINEAR)
-    return torch.from_numpy(np.array(made)).permute(2, 0, 1)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_operations_are_those_of_pillow_up_to_rounding(operation):
+def test_posterising_is_that_of_pillow():
     images, strength = photographs(), torch.linspace(0.02, 0.299, 12)
-    chosen = torch.full((12,), OPERATIONS.index(operation))
-    found = 255 * apply_operation(images, chosen, strength, torch.ones(12))
-    wanted = [by_pillow(operation, image, float(amount)) for image, amount in zip(images, strength, strict=True)]
-    assert (found - torch.stack(wanted)).abs().max() < 1.01
-    assert (found - 255 * images).abs().mean() > 1
+    found = 255 * posterize(images, strength)
+    for image, made, amount in zip(images, found, strength, strict=True):
+        picture = Image.fromarray(image.permute(1, 2, 0).mul(255).byte().numpy())
+        wanted = torch.from_numpy(np.array(ImageOps.posterize(picture, 4 - int(4 * amount)))).permute(2, 0, 1)
+        assert (made - wanted).abs().max() < 0.01
 
 
-def test_each_image_has_an_operation_of_its_own():
-    images, count = photographs(9), len(OPERATIONS)
-    strength, sign = torch.full((count,), 0.2), torch.ones(count)
-    together = apply_operation(images, torch.arange(count), strength, sign)
-    for number in range(count):
-        alone = apply_operation(images[number : number + 1], torch.tensor([number]), strength[:1], sign[:1])
-        torch.testing.assert_close(together[number : number + 1], alone)
+def test_one_in_nine_published_operations_posterises():
+    images = photographs(2000, 8)
+    with seeded(CPU, 0):
+        levels = (255 * changed(images)).round().long()
+    assert float((levels % 16 == 0).flatten(1).all(1).float().mean()) == pytest.approx(1 / 9, abs=0.02)
 
 
 def test_the_divergence_of_augmix_is_that_of_three_distributions():
@@ -154,29 +130,6 @@ def test_augmix_shows_an_image_and_two_mixtures_of_it_and_labels_only_the_image(
     assert not torch.equal(*mixtures)
 
 
-def test_pixmix_adds_or_multiplies_with_a_small_share_of_the_other_picture():
-    images, others = torch.full((4000, 1, 1, 1), 0.6), torch.full((4000, 1, 1, 1), 0.9)
-    with seeded(CPU, 0):
-        found = mix(images, others)
-    gain = torch.distributions.Beta(1.0, 3.0)
-    near, far = gain.sample((40000,)), gain.sample((40000,))
-    sign = 1 - 2 * torch.randint(0, 2, (40000,))
-    added = ((1 - sign * near) * 0.2 + sign * far * 0.8 + 1) / 2
-    multiplied = 1.2 ** (1 - sign * near) * 1.8 ** (sign * far) / 2
-    wanted = torch.cat([added, multiplied]).clamp(0, 1)
-    assert float(found.mean()) == pytest.approx(float(wanted.mean()), abs=0.01)
-    assert float(found.std()) == pytest.approx(float(wanted.std()), abs=0.01)
-
-
-def test_fractals_have_structure_and_differ():
-    with seeded(CPU, 0):
-        found = fractals(torch.zeros(40, 3, 32, 32))
-    assert 0 <= found.min() <= found.max() <= 1
-    assert float((found.std((1, 2, 3)) > 0.1).float().mean()) > 0.7
-    steps = (found[..., 1:] - found[..., :-1]).abs().mean()
-    assert steps < 0.5 * (found[torch.randperm(40)] - found).abs().mean(), "it is no noise"
-
-
 def test_the_image_recipe_with_mixing_has_as_many_outliers_as_without():
     labelled = []
 
@@ -186,9 +139,10 @@ def test_the_image_recipe_with_mixing_has_as_many_outliers_as_without():
             return images.flatten(1)[:, :10]
 
     images = photographs(16)
-    for loss in (methods()["slova_image"].loss, pixmix.image_loss, pixmix.softmax_loss):
+    ours = [methods()[name].loss for name in ("slova_image", "slova_image_mixed", "softmax_mixed")]
+    for loss in (*ours, pixmix.image_loss, pixmix.softmax_loss):
         assert loss(Linear(), images, torch.arange(16) % 10, 16).isfinite()
-    assert labelled == [24, 24, 16], "softmax has none"
+    assert labelled == [24, 24, 16, 24, 16], "softmax has none"
 
 
 @pytest.mark.parametrize("make", [augmix.mixture, mixed])

@@ -13,6 +13,7 @@ from slova.vision import (
     SELECTION_DEGRADATIONS,
     SELECTION_OUTLIERS,
     TRAINING_DEGRADATIONS,
+    TRAINING_MIXTURES,
     TRAINING_OUTLIERS,
     augment,
 )
@@ -40,22 +41,27 @@ def test_the_three_sets_are_disjoint(sets):
     assert min(map(len, sets)) >= 4
 
 
-def test_half_of_the_images_are_degraded_and_half_as_many_outliers_follow():
+def test_half_of_the_images_are_degraded_a_quarter_is_mixed_and_half_as_many_outliers_follow():
     images, labels = images_of(), torch.arange(16)
     before = images.clone()
-    found, truth = augment(images, labels)
+    darker, lighter = [lambda images, _: images - 1], [lambda images, _: images + 1]
+    found, truth = augment(images, labels, degradations=darker, mixtures=lighter)
     assert found.shape == (24, 3, 16, 16)
     assert truth.tolist() == [*range(16), *[NONE] * 8]
-    assert int(changed(images, found).sum()) == 8
+    assert [int((found[:16] == colour).flatten(1).all(1).sum()) for colour in (0, 1)] == [8, 4]
+    assert int(changed(images, found).sum()) == 12
     assert torch.equal(images, before)
     assert ova_loss(torch.zeros(24, 16), truth).item() == pytest.approx(16 * math.log(2))
 
 
-@pytest.mark.parametrize(("degraded", "outliers"), [(0, 0), (1, 0), (0, 1), (0.25, 2.5), (1, 1)])
-def test_shares_are_options(degraded, outliers):
-    images = images_of(8)
-    found, truth = augment(images, torch.zeros(8, dtype=torch.long), degraded=degraded, outliers=outliers)
-    assert int(changed(images, found).sum()) == 8 * degraded
+@pytest.mark.parametrize(
+    ("degraded", "mixed", "outliers"), [(0, 0, 0), (1, 0, 0), (0, 1, 1), (0.25, 0.5, 2.5), (0.5, 0.5, 1)]
+)
+def test_shares_are_options(degraded, mixed, outliers):
+    images, changing = images_of(8), [lambda images, _: 1 - images]
+    shares = {"degraded": degraded, "mixed": mixed, "outliers": outliers}
+    found, truth = augment(images, torch.zeros(8, dtype=torch.long), mixtures=changing, **shares)
+    assert int(changed(images, found).sum()) == 8 * (degraded + mixed)
     assert int((truth == NONE).sum()) == len(found) - 8 == 8 * outliers
 
 
@@ -69,7 +75,7 @@ def test_labels_that_are_none_stay_none_and_others_keep_their_dtype():
 @pytest.mark.parametrize("count", range(9))
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 33, 20)])
 def test_small_batches_of_any_shape_lie_between_0_and_1(count, shape):
-    found, truth = augment(images_of(count, shape), torch.zeros(count, dtype=torch.long), degraded=1, outliers=1)
+    found, truth = augment(images_of(count, shape), torch.zeros(count, dtype=torch.long), mixed=0.5, outliers=1)
     assert found.shape == (2 * count, *shape)
     assert len(truth) == 2 * count
     assert ((found >= 0) & (found <= 1)).all()
@@ -80,7 +86,7 @@ def test_no_outlier_is_an_image_of_the_batch(count):
     images = images_of(count)
     for seed in range(20):
         torch.manual_seed(seed)
-        made = augment(images, torch.arange(count), degraded=0)[0][count:]
+        made = augment(images, torch.arange(count), degraded=0, mixed=0)[0][count:]
         assert (made[:, None] - images).abs().amax((2, 3, 4)).min() > 0.01
 
 
@@ -96,7 +102,7 @@ def test_each_kind_and_each_image_is_as_likely(count):
     for seed in range(300):
         torch.manual_seed(seed)
         share = 1 if count < 3 else 0.5
-        found, _ = augment(images, torch.arange(count), degraded=share, degradations=kinds, outliers=0)
+        found, _ = augment(images, torch.arange(count), degraded=share, mixed=0, degradations=kinds, outliers=0)
         steps = ((found - images)[:, 0, 0, 0] * 100).round().long()
         met += torch.nn.functional.one_hot(steps, 4)
     expected = 300 * (1 if count < 3 else round(count / 2) / count)
@@ -109,15 +115,20 @@ def test_outliers_are_made_from_clean_images():
     black = lambda images, _: 0 * images
     keep = lambda images, _: images
     found, _ = augment(
-        images_of(8) / 2 + 0.5, torch.arange(8), degraded=1, outliers=1, degradations=[black], outlier_kinds=[keep]
+        images_of(8) / 2 + 0.5,
+        torch.arange(8),
+        outliers=1,
+        degradations=[black],
+        mixtures=[black],
+        outlier_kinds=[keep],
     )
-    assert (found[:8] == 0).all()
+    assert (found[:8] == 0).flatten(1).all(1).sum() == 6
     assert (found[8:] >= 0.5).all()
 
 
 def test_no_kinds_change_nothing():
     images = images_of(4)
-    found, truth = augment(images, torch.arange(4), degradations=[], outlier_kinds=[])
+    found, truth = augment(images, torch.arange(4), degradations=[], mixtures=[], outlier_kinds=[])
     assert torch.equal(found, images)
     assert truth.tolist() == [0, 1, 2, 3]
 
@@ -178,6 +189,8 @@ def test_layouts_in_memory_do_not_matter():
         ({"degraded": float("nan")}, "degraded must be a share in"),
         ({"degraded": 1.5}, "degraded must be a share in"),
         ({"degraded": -0.1}, "degraded must be a share in"),
+        ({"mixed": 1.5}, "mixed must be a share in"),
+        ({"mixed": 0.6}, r"degraded \+ mixed must be at most 1, got 0.5 and 0.6; mixed=0 mixes no images"),
         ({"outliers": float("nan")}, "outliers must be finite and not negative"),
         ({"outliers": float("inf")}, "outliers must be finite and not negative"),
         ({"outliers": -1.0}, "outliers must be finite and not negative"),
@@ -233,7 +246,7 @@ def test_a_training_step_with_it_can_be_a_cuda_graph(dtype, normalize):
     first = found.clone()
     graph.replay()
     assert truth.tolist() == [*range(32), *[NONE] * 16]
-    assert int(changed(images, first).sum()) == int(changed(images, found).sum()) == 16
+    assert int(changed(images, first).sum()) == int(changed(images, found).sum()) == 24
     assert not torch.equal(changed(images, first), changed(images, found)), "other images each time"
     assert not torch.equal(first[32:], found[32:])
 
@@ -241,7 +254,7 @@ def test_a_training_step_with_it_can_be_a_cuda_graph(dtype, normalize):
 @gpu
 @pytest.mark.parametrize(
     "kind",
-    [kind for kinds in DEGRADATION_SETS + OUTLIER_SETS for kind in kinds],
+    [*TRAINING_MIXTURES, *(kind for kinds in DEGRADATION_SETS + OUTLIER_SETS for kind in kinds)],
     ids=lambda kind: kind.__name__,
 )
 def test_no_kind_synchronises_the_device(kind, without_waiting):

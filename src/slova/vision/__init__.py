@@ -1,6 +1,6 @@
 """Images: augmentation, degradations, synthetic outliers and distance-aware calibration. Requires PyTorch.
 
-- `augment` degrades some images of a training batch and appends outliers;
+- `augment` degrades and mixes some images of a training batch and appends outliers;
 - `add_outliers` appends synthetic images labelled NONE to a training batch;
 - `degrade` makes images worse without changing their class, for calibration under distribution shift;
 - `slova.vision.shift_aware` is what `Classifier.fit` does with images, and its options;
@@ -23,6 +23,7 @@ from slova.vision.distance_aware import DistanceAware, FlipAveraged
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
 from slova.vision.held_out_degradations import CALIBRATION_DEGRADATIONS, SELECTION_DEGRADATIONS
 from slova.vision.held_out_outliers import CALIBRATION_OUTLIERS, SELECTION_OUTLIERS
+from slova.vision.mixtures import TRAINING_MIXTURES, mix_fractals, mix_operations
 from slova.vision.outliers import TRAINING_OUTLIERS, add_outliers, sample_from
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "SELECTION_DEGRADATIONS",
     "SELECTION_OUTLIERS",
     "TRAINING_DEGRADATIONS",
+    "TRAINING_MIXTURES",
     "TRAINING_OUTLIERS",
     "DistanceAware",
     "FeatureStatistics",
@@ -40,6 +42,8 @@ __all__ = [
     "augment",
     "degrade",
     "last_layer_per_resolution",
+    "mix_fractals",
+    "mix_operations",
     "record_activations",
     "sample_from",
 ]

@@ -1,15 +1,16 @@
 """Augmentation for one training that prepares a network for clean, shifted and unknown images.
 
-Some of the images are degraded and keep their labels, and outliers are appended with the label NONE. All random numbers
-are drawn on the device of the images, without synchronisation, so that a training step can be captured as a CUDA graph.
-The kinds of degradations and outliers are those for training; a calibration fit and the choice between models use
-others (`held_out_degradations`, `held_out_outliers`).
+Some of the images are degraded, some are mixed, all of them keep their labels, and outliers are appended with the label
+NONE. All random numbers are drawn on the device of the images, without synchronisation, so that a training step can be
+captured as a CUDA graph. The kinds of degradations and outliers are those for training; a calibration fit and the
+choice between models use others (`held_out_degradations`, `held_out_outliers`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Generator, Tensor
@@ -17,11 +18,13 @@ from torch import Generator, Tensor
 from slova._validation import NONE_INDEX, check_image_labels, check_images
 from slova.vision import draws
 from slova.vision.degradations import TRAINING_DEGRADATIONS, Degradation
+from slova.vision.mixtures import TRAINING_MIXTURES
 from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_kind, can_be_read
 
 __all__ = ["augment"]
 
 Channels = float | Sequence[float] | Tensor
+SLACK = 1e-6  # by which a sum of shares may exceed 1
 ROUNDING = 0.02  # by which normalised images in half precision may leave [0, 1]
 
 
@@ -30,17 +33,22 @@ def augment(
     labels: Tensor,
     *,
     degraded: float = 0.5,
+    mixed: float = 0.25,
     outliers: float = 0.5,
     degradations: Sequence[Degradation] | None = None,
+    mixtures: Sequence[Degradation] | None = None,
     outlier_kinds: Sequence[Outlier] | None = None,
     normalize: tuple[Channels, Channels] | None = None,
     generator: Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Degrade some images of a batch and append outliers: images (N + M, C, H, W) and labels (N + M,).
+    """Degrade and mix some images of a batch and append outliers: images (N + M, C, H, W) and labels (N + M,).
 
     - `degraded`: the share of images that are degraded, chosen at random; they keep their labels;
+    - `mixed`: the share of other images that are mixed with changed versions of themselves or with fractals, as in
+      AugMix and PixMix; they keep their labels;
     - `outliers`: M / N; outliers are made from the images as they were given, and have the label NONE;
-    - `degradations`, `outlier_kinds`: `TRAINING_DEGRADATIONS` and `TRAINING_OUTLIERS` by default, each as likely;
+    - `degradations`, `mixtures`, `outlier_kinds`: `TRAINING_DEGRADATIONS`, `TRAINING_MIXTURES` and `TRAINING_OUTLIERS`
+      by default, each as likely;
     - `normalize`: mean and standard deviation of images that are normalised already; other images are in [0, 1];
     - `generator`: on the device of the images; by default the one that `torch.manual_seed` sets.
 
@@ -53,23 +61,26 @@ def augment(
     """
     check_images(images, "", values=False)
     check_image_labels(labels, images)
-    _check_options(degraded, outliers, generator, images.device)
+    _check_options(degraded, mixed, outliers, generator, images.device)
     worse_kinds = TRAINING_DEGRADATIONS if degradations is None else tuple(degradations)
+    mixed_kinds = TRAINING_MIXTURES if mixtures is None else tuple(mixtures)
     none_kinds = TRAINING_OUTLIERS if outlier_kinds is None else tuple(outlier_kinds)
+    count, draw = len(images), partial(draws.permutation, len(images), images, generator)
     with torch.autocast(images.device.type, enabled=False):
         mean, std = (0.0, 1.0) if normalize is None else _check_normalize(normalize, images)
         given = _in_unit_range(images.float() * std + mean, normalized=normalize is not None)
-        worse, rows = _make(worse_kinds, given, round(degraded * len(images)), generator)
-        none, _ = _make(none_kinds, given, round(outliers * len(images)), generator)
-        worse, none = (((made.clamp(0, 1) - mean) / std).to(images) for made in (worse, none))
-        whole = torch.cat([images.index_copy(0, rows, worse), none])
+        worse, rows = _make(worse_kinds, given, order := draw(), round(degraded * count), generator)
+        mixes, others = _make(mixed_kinds, given, order.roll(-len(rows)), round(mixed * count), generator)
+        none, _ = _make(none_kinds, given, draw(), round(outliers * count), generator)
+        worse, mixes, none = (((made.clamp(0, 1) - mean) / std).to(images) for made in (worse, mixes, none))
+        whole = torch.cat([images.index_copy(0, others, mixes).index_copy(0, rows, worse), none])
     return whole, torch.cat([labels, labels.new_full((len(none),), NONE_INDEX)])
 
 
 def _make(
-    kinds: Sequence[Degradation | Outlier], images: Tensor, count: int, generator: Generator | None
+    kinds: Sequence[Degradation | Outlier], images: Tensor, order: Tensor, count: int, generator: Generator | None
 ) -> tuple[Tensor, Tensor]:
-    """`count` images that the kinds make from images chosen at random, and the rows of these (distinct up to N).
+    """`count` images that the kinds make from images in this order, and the rows of these (distinct up to N).
 
     Each kind makes one part of them. Which one is drawn on the device, so that each kind is as likely where there are
     fewer images than kinds; what the kinds make beyond `count` is not used.
@@ -77,7 +88,6 @@ def _make(
     if not kinds or not count * len(images):
         return images[:0], torch.arange(0, device=images.device)
     size = math.ceil(count / len(kinds))
-    order = draws.permutation(len(images), images, generator)
     first = (draws.rand((), images, generator) * len(kinds)).long()
     shown = torch.arange(max(size, MIN_BATCH), device=images.device)
     parts = [order[((first + turn) % len(kinds) * size + shown) % len(images)] for turn in range(len(kinds))]
@@ -93,9 +103,14 @@ def _in_unit_range(images: Tensor, *, normalized: bool) -> Tensor:
     return images.clamp(0, 1).contiguous()
 
 
-def _check_options(degraded: float, outliers: float, generator: Generator | None, device: torch.device) -> None:
-    if not 0 <= degraded <= 1:
-        raise ValueError(f"degraded must be a share in [0, 1], got {degraded}")
+def _check_options(
+    degraded: float, mixed: float, outliers: float, generator: Generator | None, device: torch.device
+) -> None:
+    for name, share in (("degraded", degraded), ("mixed", mixed)):
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} must be a share in [0, 1], got {share}")
+    if degraded + mixed > 1 + SLACK:
+        raise ValueError(f"degraded + mixed must be at most 1, got {degraded} and {mixed}; mixed=0 mixes no images")
     if not 0 <= outliers < math.inf:
         raise ValueError(f"outliers must be finite and not negative, got {outliers}")
     if generator is None:

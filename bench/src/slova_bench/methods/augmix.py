@@ -8,24 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slova.vision import draws
+from slova.vision.mixtures import mix_operations
 from slova_bench.methods import temperature
-from slova_bench.photo_operations import random_operation
+from slova_bench.published_mixtures import changed
 from slova_bench.stable import stable
 
-WEIGHT, CHAINS, DEPTH = 12, 3, 3
+WEIGHT = 12
 
 
 def mixture(images: Tensor) -> Tensor:
-    """Each image mixed with the mean, with random weights, of its chains of operations."""
-    made = images.repeat(CHAINS, 1, 1, 1)
-    depth = (DEPTH * draws.uniform(made, None, 1, 1, 1)).floor()  # one less than the number of operations
-    for done in range(DEPTH):
-        made = torch.where(depth >= done, random_operation(made), made)
-    shares = -(1 - draws.rand((CHAINS, len(images), 1, 1, 1), images, None)).log()  # Dirichlet(1, 1, 1), once they
-    shares = shares / shares.sum(0)  # add up to one
-    mixed = (shares * made.view(CHAINS, *images.shape)).sum(0)
-    return torch.lerp(images, mixed, draws.strength(images, None))
+    """Each image mixed with the mean, with random weights, of its chains of the published operations."""
+    return mix_operations(images, operation=lambda made, _: changed(made))
 
 
 def divergence(logits: list[Tensor]) -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn import functional
 from slova.losses import ova_loss
 from slova.vision import augment
 from slova_bench.methods import slova_image, temperature
-from slova_bench.pixmix_images import mixed
+from slova_bench.published_mixtures import mixed
 from slova_bench.stable import stable
 
 
@@ -37,7 +37,7 @@ def softmax_loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) 
 
 def _quarter_mixed(images: Tensor, labels: Tensor, *, outliers: float) -> tuple[Tensor, Tensor]:
     count = len(images) // 4
-    others, known = augment(images[count:], labels[count:], degraded=2 / 3, outliers=outliers)
+    others, known = augment(images[count:], labels[count:], degraded=2 / 3, mixed=0.0, outliers=outliers)
     return torch.cat([mixed(images[:count]), others]), torch.cat([labels[:count], known])
 
 

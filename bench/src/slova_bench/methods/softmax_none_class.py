@@ -25,7 +25,7 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
 
 @stable("none_class_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = augment(images, labels)
+    images, labels = augment(images, labels, mixed=0.0)
     logits = network(images).float()
     return functional.cross_entropy(logits, where(labels < 0, logits.shape[1] - 1, labels))
 

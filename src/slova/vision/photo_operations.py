@@ -1,9 +1,10 @@
 """The operations of AugMix and PixMix (Hendrycks et al. 2020, 2022) for whole batches, at their severity of 3.
 
-Autocontrast, equalisation, posterisation, solarisation, rotation, shears and translations; none is a corruption of the
-benchmark. Images are floats (N, C, H, W) in [0, 1] and are rounded to 256 levels, as the published code does. Each
-image gets an operation and a strength of its own. Random numbers are drawn on the device of the images, without
-synchronisation, so that a training step can be captured as a CUDA graph.
+Autocontrast, equalisation, solarisation, rotation, shears and translations; none is a corruption of the benchmark.
+Posterisation, the ninth published one, is left out, because it is a degradation for choosing between models
+(`held_out_degradations`). Images are floats (N, C, H, W) in [0, 1] and are rounded to 256 levels, as the published code
+does. Each image gets an operation and a strength of its own. Without a generator random numbers are drawn on the device
+of the images, without synchronisation, so that a training step can be captured as a CUDA graph.
 """
 
 from __future__ import annotations
@@ -11,53 +12,48 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova.vision import draws
 
-__all__ = [
-    "OPERATIONS",
-    "apply_operation",
-    "autocontrast",
-    "equalize",
-    "posterize",
-    "random_operation",
-    "solarize",
-    "transform",
-]
+__all__ = ["OPERATIONS", "WHITE", "apply_operation", "random_operation", "random_strength"]
 
 WHITE = 255
 SEVERITY = 3.0  # of 10
-OPERATIONS = ("autocontrast", "equalize", "posterize", "solarize", "rotate", "shear_x", "shear_y", "move_x", "move_y")
+OPERATIONS = ("autocontrast", "equalize", "solarize", "rotate", "shear_x", "shear_y", "move_x", "move_y")
 
 
-def random_operation(images: Tensor) -> Tensor:
+def random_operation(images: Tensor, generator: Generator | None = None) -> Tensor:
     """Each image after one operation, chosen at random, at a random strength."""
-    chosen = (draws.uniform(images, None) * len(OPERATIONS)).long()
-    strength = (0.1 + (SEVERITY - 0.1) * draws.uniform(images, None)) / 10
-    sign = 1 - 2 * (draws.uniform(images, None) < 0.5).float()
-    return apply_operation(images, chosen, strength, sign)
+    chosen = (draws.uniform(images, generator) * len(OPERATIONS)).long()
+    sign = 1 - 2 * (draws.uniform(images, generator) < 0.5).float()
+    return apply_operation(images, chosen, random_strength(images, generator), sign)
+
+
+def random_strength(images: Tensor, generator: Generator | None = None) -> Tensor:
+    """One number (N,) per image, in [0, 1] and at most the severity."""
+    return (0.1 + (SEVERITY - 0.1) * draws.uniform(images, generator)) / 10
 
 
 def apply_operation(images: Tensor, chosen: Tensor, strength: Tensor, sign: Tensor) -> Tensor:
     """Each image after the operation of its number in `OPERATIONS`, at its strength in [0, 1] and in the direction of
     its sign; all three are (N,)."""
     levels = (images * WHITE).round()
-    made = transform(levels, *_affine(levels, chosen, strength * sign)).round()
-    pixelwise = (autocontrast(levels), equalize(levels), posterize(levels, strength), solarize(levels, strength))
+    made = _transform(levels, *_affine(levels, chosen, strength * sign)).round()
+    pixelwise = (_autocontrast(levels), _equalize(levels), _solarize(levels, strength))
     for number, candidate in enumerate(pixelwise):
         made = torch.where(_column(chosen == number), candidate, made)
     return made / WHITE
 
 
-def autocontrast(levels: Tensor) -> Tensor:
+def _autocontrast(levels: Tensor) -> Tensor:
     """Each channel stretched from its darkest and brightest pixel to 0 and 255."""
     low, high = levels.amin((2, 3), keepdim=True), levels.amax((2, 3), keepdim=True)
     return torch.where(high > low, ((levels - low) * WHITE / (high - low).clamp_min(1)).floor(), levels)
 
 
-def equalize(levels: Tensor) -> Tensor:
+def _equalize(levels: Tensor) -> Tensor:
     """Each channel with about as many pixels of each level, by integers as in the published code; unchanged where the
     pixels, without the brightest ones, are too few for 255 levels."""
     pixels = levels.flatten(2).long()
@@ -70,13 +66,7 @@ def equalize(levels: Tensor) -> Tensor:
     return torch.where(step[..., None] > 0, table.gather(2, pixels).view_as(levels), levels)
 
 
-def posterize(levels: Tensor, strength: Tensor) -> Tensor:
-    """4 bits per channel, and 3 from a strength of a quarter on."""
-    size = 16 * (1 + (_column(strength) >= 0.25).float())
-    return (levels / size).floor() * size
-
-
-def solarize(levels: Tensor, strength: Tensor) -> Tensor:
+def _solarize(levels: Tensor, strength: Tensor) -> Tensor:
     """Levels above a threshold are inverted."""
     threshold = WHITE + 1 - ((WHITE + 1) * _column(strength)).floor()
     return torch.where(levels < threshold, levels, WHITE - levels)
@@ -96,7 +86,7 @@ def _affine(levels: Tensor, chosen: Tensor, amount: Tensor) -> tuple[Tensor, Ten
     return first, second
 
 
-def transform(levels: Tensor, first: Tensor, second: Tensor) -> Tensor:
+def _transform(levels: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """The pixel (x, y) is taken from (first, second) . (x, y, 1), bilinearly; outside of the image it is black. Pixels
     are counted from the upper left corner, their centres at halves."""
     height, width = levels.shape[-2:]
