@@ -50,7 +50,7 @@ from slova.vision.mixtures import mix_fractals, mix_operations
 from slova.vision.outliers import average, collage, zoom
 
 NEAR = (average, collage, zoom)
-MIXING = {"cross_entropy": 1.5, "mixed": 0.25}
+MIXING = {"cross_entropy": 1.0, "mixed": 0.25}  # of the images that have a class: 1.5 in `ova_loss`
 VARIANTS: dict[str, dict[str, Any]] = {
     "recipe": {},
     "with cross-entropy": {"cross_entropy": 1.0},
@@ -101,7 +101,9 @@ class Loss:
         logits = _separately(network, images, len(clean)) if separate else network(images).float()
         if softmax:
             return functional.cross_entropy(logits, labels)
-        loss = ova_loss(logits, labels, cross_entropy=weight)
+        loss = ova_loss(logits, labels)
+        if weight:
+            loss = loss + weight * functional.cross_entropy(logits, labels, ignore_index=int(NONE))
         if consistency:
             loss = loss + consistency * _divergence(network(clean).float(), logits[: len(clean)])
         return loss
