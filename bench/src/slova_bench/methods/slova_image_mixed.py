@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from slova.losses import ova_loss
 from slova.vision import augment
-from slova_bench.methods import ova_fit, slova_image, temperature
+from slova_bench.methods import ova_fit, slova_image, softmax_augmented, temperature
 from slova_bench.methods.augmix import divergence
 from slova_bench.stable import stable
 
@@ -36,19 +36,14 @@ class Loss:
         return loss + self.consistency * divergence([network(images).float(), logits[: len(images)]])
 
 
-QUARTER, HALF = Loss(0.5, 0.25), Loss(0.25, 0.5)
-METHOD = replace(slova_image.METHOD, name="slova_image_mixed", loss=QUARTER)
-SOFTMAX = replace(temperature.METHOD, name="softmax_mixed", loss=replace(QUARTER, softmax=True))
+OURS = Loss(degraded=0.25, mixed=0.5)
+METHOD = replace(slova_image.METHOD, name="slova_image_mixed", loss=OURS)
+NO_DISTANCES = replace(slova_image.NO_DISTANCES, name="slova_image_mixed_no_distances", loss=OURS)
+FLIP = replace(slova_image.FLIP, name="slova_image_mixed_flip", loss=OURS)
+ENSEMBLE = replace(METHOD, name="slova_image_mixed_ensemble", members=5)
+SOFTMAX = replace(temperature.METHOD, name="softmax_mixed", loss=replace(OURS, softmax=True))
 DEGRADED = replace(temperature.DEGRADED, name="softmax_mixed_degraded", loss=SOFTMAX.loss)
 FIT = replace(ova_fit.SOFTMAX, name="softmax_mixed_fit", loss=SOFTMAX.loss)
-ENSEMBLE = replace(METHOD, name="slova_image_mixed_ensemble", members=5)
+SOFTMAX_FLIP = replace(softmax_augmented.FLIP, name="softmax_mixed_flip", loss=SOFTMAX.loss)
 SOFTMAX_ENSEMBLE = replace(SOFTMAX, name="softmax_mixed_ensemble", members=5)
 ENSEMBLE_DEGRADED = replace(DEGRADED, name="softmax_mixed_ensemble_degraded", members=5)
-MORE = replace(METHOD, name="slova_image_mixed_half", loss=HALF)
-SOFTMAX_MORE = replace(SOFTMAX, name="softmax_mixed_half", loss=replace(HALF, softmax=True))
-DEGRADED_MORE = replace(DEGRADED, name="softmax_mixed_half_degraded", loss=SOFTMAX_MORE.loss)
-FIT_MORE = replace(FIT, name="softmax_mixed_half_fit", loss=SOFTMAX_MORE.loss)
-ALIKE = replace(METHOD, name="slova_image_mixed_alike", loss=replace(QUARTER, consistency=4.0))
-SOFTMAX_ALIKE = replace(SOFTMAX, name="softmax_mixed_alike", loss=replace(QUARTER, softmax=True, consistency=4.0))
-DEGRADED_ALIKE = replace(DEGRADED, name="softmax_mixed_alike_degraded", loss=SOFTMAX_ALIKE.loss)
-FIT_ALIKE = replace(FIT, name="softmax_mixed_alike_fit", loss=SOFTMAX_ALIKE.loss)
