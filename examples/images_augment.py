@@ -21,7 +21,7 @@ def train(share: float) -> slova.Classifier:
     optimiser = torch.optim.Adam(network.parameters(), 2e-3)
     for _ in range(150):
         rows = torch.randperm(1000)[:100]
-        batch, truth = augment(images[rows], labels[rows], degraded=share, outliers=share)  # the line
+        batch, truth = augment(images[rows], labels[rows], degraded=share / 2, mixed=share, outliers=share)  # the line
         optimiser.zero_grad()
         slova.ova_loss(network(batch), truth, cross_entropy=1.5).backward()
         optimiser.step()

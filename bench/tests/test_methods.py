@@ -33,9 +33,11 @@ VARIANTS = {  # further methods of a file
     *("ensemble_temperature", "slova_paper_fit"),
     *("softmax_fit", "slova_none_fit", "ova_fit_no_distances", "ova_fit_clean"),
     *("slova_image_ova", "slova_image_no_distances", "slova_image_ensemble"),
-    *("slova_image_flip", "slova_image_turns", "slova_image_pixmix"),
+    *("slova_image_flip", "slova_image_turns"),
     *("softmax_augmented_degraded", "softmax_augmented_fit", "softmax_augmented_flip"),
-    *("augmix_degraded", "pixmix_degraded", "softmax_augmented_pixmix", "softmax_augmented_pixmix_degraded"),
+    *("augmix_degraded", "pixmix_degraded"),
+    *(f"slova_image_mixed{kind}" for kind in ("", "_no_distances", "_flip", "_ensemble")),
+    *(f"softmax_mixed{kind}" for kind in ("", "_degraded", "_fit", "_flip", "_ensemble", "_ensemble_degraded")),
     *("softmax_augmented_ensemble", "softmax_augmented_ensemble_degraded"),
 }
 MORE_OUTPUTS = {"softmax_none_class": 1, "rotpred": 4}  # beside the classes
@@ -165,9 +167,11 @@ IMAGE = {
     *("slova_image_neighbours", "slova_image_flip", "slova_image_turns"),
 }
 AUGMIX, PIXMIX = {"augmix", "augmix_degraded"}, {"pixmix", "pixmix_degraded"}
-QUARTER = {name for name in methods() if name.startswith("softmax_augmented_pixmix")}
-AUGMENTED = {name for name in methods() if name.startswith("softmax_augmented")} - QUARTER
-SHARING = (SOFTMAX, OVA, NONES, IMAGE, AUGMENTED, AUGMIX, PIXMIX, QUARTER)
+MIXED, SOFTMAX_MIXED, AUGMENTED = (
+    {name for name in methods() if name.startswith(start)}
+    for start in ("slova_image_mixed", "softmax_mixed", "softmax_augmented")
+)
+SHARING = (SOFTMAX, OVA, NONES, IMAGE, MIXED, SOFTMAX_MIXED, AUGMENTED, AUGMIX, PIXMIX)
 
 
 @pytest.mark.parametrize("where", ["digits", "cifar10"])
@@ -199,12 +203,13 @@ FAMILIES = {
     ),
     **dict.fromkeys(["svi", "acet_short"], 0.93),
     "slova_image": 0.9,
+    "slova_image_mixed": 0.9,
 }
 
 
 def test_every_method_is_trained_here_or_shares_weights_with_one_that_is():
     alike = {"acet", "slova_image_ova", "softmax_none_class", "softmax_exposed"}  # other losses of the same batches
-    alike |= {"logitnorm", "rotpred", "slova_image_pixmix", *AUGMIX, *PIXMIX, *QUARTER}  # see test_methods_rivals
+    alike |= {"logitnorm", "rotpred", *AUGMIX, *PIXMIX}  # see test_methods_rivals
     assert set(methods()) == set(FAMILIES).union(*SHARING) | alike
 
 

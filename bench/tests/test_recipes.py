@@ -168,20 +168,20 @@ def shown(table, row=0):
 
 
 def test_every_preset_has_its_tables_and_methods_are_in_groups(tmp_path):
-    names = ("temperature", "softmax_augmented_gen", "slova_image_flip", "softmax_augmented", "slova_image", "mine")
+    names = ("temperature", "softmax_augmented_gen", "slova_image_flip", "softmax_mixed", "slova_image_mixed", "mine")
     rows = [row for name in names for row in rows_of(name, cifar100_auroc=0.9, svhn_auroc=0.98)]
     tables = tables_of(tmp_path, [*rows, *rows_of("slova_image", "resnet18")])
     main = tables["recipes-cifar10"]
     groups = ["image recipe", "same augmentation", "published", "published", "no augmentation", "several views"]
     assert [row[1].text for row in main.rows] == groups
     assert tables["recipes-cifar10-resnet18"].title == "CIFAR-10, ResNet-18: recipes on equal terms"
-    assert [row[0].text for row in tables["recipes-cifar10-resnet18"].rows] == ["Image recipe"]
+    assert [row[0].text for row in tables["recipes-cifar10-resnet18"].rows] == ["Image recipe without mixing"]
     found = shown(main)
     assert (found["near OOD, AUROC ↑"], found["far OOD, AUROC ↑"]) == ("0.900", "0.980")
     assert {"shifted, ECE ↓", "held-out shifts, ECE ↓", "real OOD, MMC ↓"} <= set(found)
     assert "Held out: motion blur" in main.notes[0]
     score = shown(main, 2)
-    assert score["Method"] == "Softmax, augmented, GEN"
+    assert score["Method"] == "Softmax, without mixing, GEN"
     assert (score["Seeds"], score["shifted, ECE ↓"], score["real OOD, MMC ↓"]) == ("1", "–", "–")
     assert all(table.aside for name, table in tables.items() if "recipes-c" not in name)
     assert "SVHN, FPR95 of OpenOOD ↓" in shown(tables["recipes-sets-cifar10"])
@@ -189,8 +189,8 @@ def test_every_preset_has_its_tables_and_methods_are_in_groups(tmp_path):
 
 
 def test_a_seed_without_every_set_is_left_out_of_means_and_named(tmp_path):
-    whole = [*rows_of("slova_image", ece=0.02), *rows_of("softmax_augmented")]
-    part = rows_of("slova_image", seed=1, sets=SETS[:2], ece=0.2)
+    whole = [*rows_of("slova_image_mixed", ece=0.02), *rows_of("softmax_mixed")]
+    part = rows_of("slova_image_mixed", seed=1, sets=SETS[:2], ece=0.2)
     main = tables_of(tmp_path, [*whole, *part])["recipes-cifar10"]
     assert shown(main)["held-out shifts, ECE ↓"] == "0.020"
     assert "Image recipe at seed 1 (2 of 3 sets)" in main.notes[-1]
@@ -211,10 +211,24 @@ def test_contests_are_differences_and_cells_at_common_seeds(tmp_path):
     rows += [*rows_of("slova_image_ensemble", ece=0.01), *rows_of("softmax_augmented_ensemble", seed=1)]
     contests = tables_of(tmp_path, rows)["recipes-contests-cifar10"]
     pairs = [(row[0].text, row[1].text, row[2].text) for row in contests.rows]
-    softmax, ensemble = "Softmax, augmented, temperature", "Softmax, augmented, ensemble, temperature"
-    assert pairs == [("Image recipe", softmax, "1"), ("Image recipe", ensemble, "1")]
+    ours = "Image recipe without mixing"
+    softmax, ensemble = "Softmax, without mixing, temperature", "Softmax, without mixing, ensemble, temperature"
+    assert pairs == [(ours, softmax, "1"), (ours, ensemble, "1")]
     found = shown(contests)
     assert (found["shifted, ECE ↓"], found["near OOD, AUROC ↑"]) == ("−0.020", "+0.400")
     assert (found["ECE, cells"], found["ECE, excess"]) == ("3 of 3", "−50.0 %")
     assert (found["NLL, cells"], found["NLL, excess"]) == ("0 of 3", "+25.0 %")
     assert (found["clean, Accuracy ↑"], shown(contests, 1)["clean, Accuracy ↑"]) == ("0.00 %", "+40.00 %")
+
+
+def test_contests_are_between_networks_with_the_same_images(tmp_path):
+    names = ("slova_image_mixed", "slova_image", "softmax_mixed", "softmax_augmented", "softmax_exposed", "augmix")
+    contests = tables_of(tmp_path, [row for name in names for row in rows_of(name)])["recipes-contests-cifar10"]
+    pairs = {(row[0].text, row[1].text) for row in contests.rows}
+    ours, without = "Image recipe", "Image recipe without mixing"
+    softmax = [f"Softmax, {kind}" for kind in ("without mixing, temperature", "without mixing, outlier exposure")]
+    assert pairs == {
+        *((without, name) for name in softmax),
+        (ours, "Softmax, augmented, temperature"),
+        (ours, "AugMix, temperature"),
+    }

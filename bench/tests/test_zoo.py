@@ -34,7 +34,9 @@ def test_no_network_is_an_orphan(file):
     assert what in [bench.weights(method, what["seed"]) for method in methods().values()]
 
 
-@pytest.mark.parametrize("name", ["slova_image-cifar10", "slova_image_pixmix-cifar10", "augmix-cifar10"])
+@pytest.mark.parametrize(
+    "name", ["slova_image_mixed-cifar10", "softmax_mixed-cifar10-4", "slova_image-cifar10", "augmix-cifar10"]
+)
 def test_a_network_needs_no_data_for_what_its_method_adds_later(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SLOVA_DATA", str(tmp_path))
     with torch.no_grad():

@@ -24,7 +24,10 @@ from slova_bench.tables.cost import PATH, Cost
 __all__ = ["cost_of", "write"]
 
 ON, CLASSES = "cifar10", 10
-FLIPPED = ("slova_mirror", "slova_image_flip", "softmax_augmented_flip")
+FLIPPED = (
+    *("slova_mirror", "slova_image_mixed_flip", "softmax_mixed_flip"),
+    *("slova_image_flip", "softmax_augmented_flip"),
+)
 VIEWS = dict.fromkeys(FLIPPED, 2) | {"slova_image_turns": 4, "rotpred": 4}
 
 

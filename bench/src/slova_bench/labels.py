@@ -83,34 +83,43 @@ METHODS = {
     "augmix_degraded": Look("AugMix, temperature on clean and degraded images", _GREEN, "D", _DOT),
     "pixmix": Look("PixMix-like, temperature", _GREEN, "^", _DASH),
     "pixmix_degraded": Look("PixMix-like, temperature on clean and degraded images", _GREEN, "P", _BOTH),
-    "softmax_augmented": Look("Softmax, augmented, temperature", _SKY, "s"),
-    "softmax_augmented_degraded": Look("Softmax, augmented, temperature on clean and degraded images", _SKY, "D", _DOT),
-    "softmax_augmented_flip": Look(
-        "Softmax, augmented, flips, temperature on clean and degraded images", _SKY, "^", _BOTH
+    "softmax_mixed": Look("Softmax, augmented, temperature", _SKY, "s"),
+    "softmax_mixed_degraded": Look("Softmax, augmented, temperature on clean and degraded images", _SKY, "D", _DOT),
+    "softmax_mixed_flip": Look("Softmax, augmented, flips, temperature on clean and degraded images", _SKY, "^", _BOTH),
+    "softmax_mixed_fit": Look("Softmax, augmented, default fit", _SKY, "P", _DASH),
+    "softmax_augmented": Look("Softmax, without mixing, temperature", _GREEN, "s"),
+    "softmax_augmented_degraded": Look(
+        "Softmax, without mixing, temperature on clean and degraded images", _GREEN, "D", _DOT
     ),
-    "softmax_augmented_fit": Look("Softmax, augmented, default fit", _SKY, "P", _DASH),
-    "softmax_exposed": Look("Softmax, augmented, outlier exposure", _PINK, "s", _DASH),
-    "softmax_none_class": Look("Softmax, augmented, NONE as a class", _PINK, "D", _DOT),
-    "softmax_augmented_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, "v", _DASH),
+    "softmax_augmented_flip": Look(
+        "Softmax, without mixing, flips, temperature on clean and degraded images", _GREEN, "^", _BOTH
+    ),
+    "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, "P", _DASH),
+    "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, "s", _DASH),
+    "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, "D", _DOT),
+    "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, "s", _DASH),
+    "softmax_mixed_ensemble_degraded": Look(
+        "Softmax, augmented, ensemble, temperature on clean and degraded images", _BLUE, "D", _DOT
+    ),
+    "softmax_augmented_ensemble": Look("Softmax, without mixing, ensemble, temperature", _BLUE, "v", _DASH),
     "softmax_augmented_ensemble_degraded": Look(
-        "Softmax, augmented, ensemble, temperature on clean and degraded images", _BLUE, "v", _DOT
+        "Softmax, without mixing, ensemble, temperature on clean and degraded images", _BLUE, "v", _DOT
     ),
     "ova_fit": Look("One-vs-all, default fit", _ORANGE, "P"),
     "ova_fit_no_distances": Look("One-vs-all, default fit without distances", _ORANGE, "s", _DASH),
     "ova_fit_clean": Look("One-vs-all, default fit without degraded images", _ORANGE, "^", _DOT),
     "slova_none_fit": Look("NONE in training, default fit", _WINE, "P", _DASH),
-    "slova_image": Look("Image recipe", _RED, "*"),
-    "slova_image_ova": Look("Image recipe, without cross-entropy", _RED, "v", _DOT),
-    "slova_image_no_distances": Look("Image recipe, fit without distances", _RED, "<", _DASH),
-    "slova_image_neighbours": Look("Image recipe, nearest neighbours as a distance", _RED, "P", _BOTH),
-    "slova_image_flip": Look("Image recipe, flips", _RED, "^"),
-    "slova_image_turns": Look("Image recipe, quarter turns", _RED, "D", _DOT),
-    "slova_image_pixmix": Look("Image recipe, PixMix-like", _RED, "h", _DASH),
-    "softmax_augmented_pixmix": Look("Softmax, augmented, PixMix-like, temperature", _GREEN, "h", _DASH),
-    "softmax_augmented_pixmix_degraded": Look(
-        "Softmax, augmented, PixMix-like, temperature on clean and degraded images", _GREEN, "H", _DOT
-    ),
-    "slova_image_ensemble": Look("Image recipe, ensemble", _BLUE, "*", _BOTH),
+    "slova_image_mixed": Look("Image recipe", _RED, "*"),
+    "slova_image_mixed_no_distances": Look("Image recipe, fit without distances", _RED, "<", _DASH),
+    "slova_image_mixed_flip": Look("Image recipe, flips", _RED, "^"),
+    "slova_image_mixed_ensemble": Look("Image recipe, ensemble", _BLUE, "*", _BOTH),
+    "slova_image": Look("Image recipe without mixing", _WINE, "*"),
+    "slova_image_ova": Look("Image recipe without mixing, without cross-entropy", _WINE, "v", _DOT),
+    "slova_image_no_distances": Look("Image recipe without mixing, fit without distances", _WINE, "<", _DASH),
+    "slova_image_neighbours": Look("Image recipe without mixing, nearest neighbours as a distance", _WINE, "P", _BOTH),
+    "slova_image_flip": Look("Image recipe without mixing, flips", _WINE, "^"),
+    "slova_image_turns": Look("Image recipe without mixing, quarter turns", _WINE, "D", _DOT),
+    "slova_image_ensemble": Look("Image recipe without mixing, ensemble", _BLUE, "P", _BOTH),
     "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),
     "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, "d", _DOT),
     "energy": Look("Energy", _BLACK, "1", _DOT),
@@ -124,13 +133,15 @@ METHODS = {
     "gen": Look("GEN", _BLACK, "x", _DASH),
     "fdbd": Look("fDBD", _BLACK, "|", _BOTH),
     "ash": Look("ASH-S", _BLACK, "_", _DOT),
-    "softmax_augmented_dac": Look("Softmax, augmented, DAC", _GREEN, "s", _DASH),
-    "softmax_augmented_dac_degraded": Look("Softmax, augmented, DAC on clean and degraded images", _GREEN, "D", _DOT),
-    "softmax_augmented_energy_scaling": Look("Softmax, augmented, energy-based scaling", _GREEN, "^", _BOTH),
-    "softmax_augmented_gen": Look("Softmax, augmented, GEN", _OLIVE, "x", _DASH),
-    "softmax_augmented_fdbd": Look("Softmax, augmented, fDBD", _OLIVE, "|", _BOTH),
-    "softmax_augmented_ash": Look("Softmax, augmented, ASH-S", _OLIVE, "_", _DOT),
-    "softmax_augmented_knn": Look("Softmax, augmented, nearest neighbours", _OLIVE, "3", _BOTH),
+    "softmax_augmented_dac": Look("Softmax, without mixing, DAC", _GREEN, "s", _DASH),
+    "softmax_augmented_dac_degraded": Look(
+        "Softmax, without mixing, DAC on clean and degraded images", _GREEN, "D", _DOT
+    ),
+    "softmax_augmented_energy_scaling": Look("Softmax, without mixing, energy-based scaling", _GREEN, "^", _BOTH),
+    "softmax_augmented_gen": Look("Softmax, without mixing, GEN", _OLIVE, "x", _DASH),
+    "softmax_augmented_fdbd": Look("Softmax, without mixing, fDBD", _OLIVE, "|", _BOTH),
+    "softmax_augmented_ash": Look("Softmax, without mixing, ASH-S", _OLIVE, "_", _DOT),
+    "softmax_augmented_knn": Look("Softmax, without mixing, nearest neighbours", _OLIVE, "3", _BOTH),
     "fitted": Look("Sum of powers, fitted to the exact curve", _ORANGE),  # the curves of Appendix A
     "exact": Look("Exact", _BLACK, "o", _DOT),
     "approximate": Look("Approximation 1 − (1 − P)ᴷ", _BLUE, "o", _DASH),

@@ -1,9 +1,9 @@
 """Three small networks of one architecture, trained on the same digits with the same number of steps.
 
-- one-vs-all with `augment`: degraded images and outliers, calibrated by `Classifier.fit`
+- one-vs-all with `augment`: degraded and mixed images and outliers, calibrated by `Classifier.fit`
 - softmax with a temperature
-- softmax with a temperature on equal terms: trained with the same degradations, and its temperature is fitted on
-  degraded validation images as well
+- softmax with a temperature on equal terms: trained with the same degraded and mixed images, and its temperature is
+  fitted on degraded validation images as well
 """
 
 from __future__ import annotations

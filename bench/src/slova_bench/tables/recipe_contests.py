@@ -14,9 +14,9 @@ from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.recipe_groups import (
     ENSEMBLES,
     GROUPS,
-    PIXMIX,
     REAL,
     VIEWS,
+    augmentation_of,
     group_of,
     ood_groups,
     paper_shifts,
@@ -27,17 +27,21 @@ from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
 
 __all__ = ["make"]
 
-RECIPE_NAME = "slova_image"
+RECIPES = ("slova_image_mixed", "slova_image")
 CONTESTS = {  # ours, and the groups of its rivals
-    RECIPE_NAME: tuple(group for group in GROUPS if group not in (VIEWS, PIXMIX)),
-    f"{RECIPE_NAME}_ensemble": (ENSEMBLES,),
-    f"{RECIPE_NAME}_flip": (VIEWS,),
-    f"{RECIPE_NAME}_pixmix": (PIXMIX,),
+    f"{recipe}{kind}": groups
+    for recipe in RECIPES
+    for kind, groups in {
+        "": tuple(group for group in GROUPS if group != VIEWS),
+        "_ensemble": (ENSEMBLES,),
+        "_flip": (VIEWS,),
+    }.items()
 }
 NOTES = (
-    "Differences are the image recipe minus the rival, at common seeds; those of accuracy are in points. Cells are the "
-    "quartiles over the clean set and the shifts that the image recipe has lower, by means over these seeds; the "
-    "excess is its largest relative loss in a cell, negative where it is lower in all.",
+    "Rivals have the same augmentation, or one of their own. Differences are the image recipe minus the rival, at "
+    "common seeds; those of accuracy are in points. Cells are the quartiles over the clean set and the shifts that the "
+    "image recipe has lower, by means over these seeds; the excess is its largest relative loss in a cell, negative "
+    "where it is lower in all.",
 )
 
 
@@ -66,9 +70,12 @@ def make(rows: Frame, on: str, name: str, title: str) -> Table:
 
 def _pairs(rows: Frame) -> Iterator[tuple[Name, Name]]:
     there = names(rows)
-    rivals = [name for name in there if not name[0].startswith(RECIPE_NAME)]
+    rivals = [name for name in there if not name[0].startswith("slova_image")]
+    recipe = next((name for name in RECIPES if (name, "") in there), "")
     for ours, groups in CONTESTS.items():
-        those = [name for name in rivals if (ours, "") in there and group_of(name[0]) in groups]
+        equal = (augmentation_of(ours), *(("its own",) if ours == recipe else ()))
+        those = [name for name in rivals if group_of(name[0]) in groups and augmentation_of(name[0]) in equal]
+        those = those if (ours, "") in there else []
         yield from (((ours, ""), name) for name in sorted(those, key=lambda name: groups.index(group_of(name[0]))))
 
 

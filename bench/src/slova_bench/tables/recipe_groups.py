@@ -13,9 +13,9 @@ from slova_bench.tables.table import Column, Table, text
 __all__ = [
     "ENSEMBLES",
     "GROUPS",
-    "PIXMIX",
     "REAL",
     "VIEWS",
+    "augmentation_of",
     "group_of",
     "grouped_table",
     "ood_groups",
@@ -23,11 +23,11 @@ __all__ = [
     "real",
 ]
 
-RECIPE, AUGMENTED, OUTLIERS, PUBLISHED = "image recipe", "same augmentation", "same outliers", "published"
-PIXMIX, PLAIN, ENSEMBLES, VIEWS = "with PixMix images", "no augmentation", "ensemble", "several views"
-GROUPS = (RECIPE, AUGMENTED, OUTLIERS, PIXMIX, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
+RECIPE, AUGMENTED, UNMIXED, OUTLIERS = "image recipe", "same augmentation", "without mixing", "same outliers"
+PUBLISHED, PLAIN, ENSEMBLES, VIEWS = "published", "no augmentation", "ensemble", "several views"
+GROUPS = (RECIPE, AUGMENTED, UNMIXED, OUTLIERS, PUBLISHED, PLAIN, ENSEMBLES, VIEWS)
 SAME = "softmax_augmented"
-CALIBRATED = ("", "degraded", "fit")  # of softmax with the augmentation; what else is made of it is published
+CALIBRATED = ("", "degraded", "fit")  # of softmax with the degraded images; what else is made of it is published
 
 NEAR = {"cifar10": ("cifar100-test", "tinyimagenet-test"), "cifar100": ("cifar10-test", "tinyimagenet-test")}
 NOISE = ("uniform", "permuted", "low_pass")
@@ -54,22 +54,35 @@ def real(rows: Frame, on: str) -> Frame:
 def group_of(method: str) -> str:
     """The group of a method; unknown ones are published methods.
 
-    >>> group_of("softmax_augmented_degraded"), group_of("softmax_augmented_dac"), group_of("slova_image_flip")
+    >>> group_of("softmax_mixed_degraded"), group_of("softmax_augmented_dac"), group_of("slova_image_flip")
     ('same augmentation', 'published', 'several views')
     """
     if "ensemble" in method:
         return ENSEMBLES
     if method.endswith(("_flip", "_turns", "_mirror")):
         return VIEWS
-    if method.startswith(("slova_image_pixmix", f"{SAME}_pixmix")):
-        return PIXMIX
+    if method.startswith(("slova_image_mixed", "softmax_mixed")):
+        return RECIPE if method.startswith("slova") else AUGMENTED
     if method.startswith("slova_image"):
-        return RECIPE
+        return UNMIXED
     if method.startswith(("softmax_none_class", "softmax_exposed")):
         return OUTLIERS
     if method.startswith(SAME):
-        return AUGMENTED if method.removeprefix(SAME).lstrip("_") in CALIBRATED else PUBLISHED
+        return UNMIXED if method.removeprefix(SAME).lstrip("_") in CALIBRATED else PUBLISHED
     return PLAIN if method.startswith(("temperature", "softmax", "ova", "slova", "retrofit")) else PUBLISHED
+
+
+def augmentation_of(method: str) -> str:
+    """The images that a network was trained with, of which methods on equal terms have the same.
+
+    >>> augmentation_of("softmax_mixed_ensemble"), augmentation_of("softmax_exposed"), augmentation_of("augmix")
+    ('mixed', 'degraded', 'its own')
+    """
+    if "_mixed" in method:
+        return "mixed"
+    return (
+        "degraded" if method.startswith(("slova_image", SAME, "softmax_none_class", "softmax_exposed")) else "its own"
+    )
 
 
 def grouped_table(
