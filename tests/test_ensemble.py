@@ -2,14 +2,11 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
-from slova_bench.methods import find
 from torch import nn
 
 import slova
-from slova.vision import DistanceAware
 
 CLASSES = 3
 
@@ -99,15 +96,43 @@ def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_pa
     assert classifier.export(tmp_path / "model.onnx", points).confidence < 1e-5
 
 
-def test_of_distance_aware_networks_it_is_the_ensemble_of_the_benchmark():
-    images = torch.rand(90, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+def pictures(count=120):
+    images = torch.rand(count, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     labels = image_network(0)(images).argmax(1)
-    labels[::4] = torch.arange(23) % CLASSES
-    members = [DistanceAware.fit(image_network(seed), (images, labels)) for seed in range(2)]
-    classifier = slova.Classifier.fit(slova.Ensemble(members), (images, labels), calibration="temperature")
-    (method,) = find(["slova_distance_ensemble"])
-    with torch.no_grad():
-        said = np.stack([member(images).numpy() for member in members])
-    pooled = method.head(said).log_probs[0]
-    wanted = method.calibrate(pooled, labels.numpy())(pooled)
-    np.testing.assert_allclose(classifier(images).log_probs.detach().numpy(), wanted, atol=1e-5)
+    labels[::4] = torch.arange(count // 4) % CLASSES
+    return images, labels
+
+
+@pytest.mark.filterwarnings("ignore::slova.CalibrationWarning")
+def test_the_distances_of_an_image_are_the_means_over_the_members(tmp_path):
+    images, labels = pictures()
+    members = [image_network(seed) for seed in range(2)]
+    classifier = slova.Classifier.fit(slova.Ensemble(members), images, labels, progress=False)
+    assert "distances in members.*.1, with" in str(classifier.scorer.report)
+    assert classifier.scorer.distances == 1
+    alone = [slova.Classifier.fit(member, images, labels, progress=False) for member in members]
+    batch = (images,), {}
+    found = [one.passes(one.network, batch, lambda given, one=one: one.network(*given[0]))[1] for one in alone]
+    _, mean = classifier.passes(classifier.network, batch, lambda given: classifier.network(*given[0]))
+    torch.testing.assert_close(mean, torch.stack(found).mean(0))
+    classifier.save(tmp_path / "ensemble.slova")
+    again = slova.Classifier.load(tmp_path / "ensemble.slova", slova.Ensemble(image_network(9) for _ in range(2)))
+    torch.testing.assert_close(again.predict_proba(images), classifier.predict_proba(images))
+
+
+@pytest.mark.filterwarnings("ignore::slova.CalibrationWarning")
+def test_members_with_other_numbers_of_layers_have_distances_of_their_own():
+    images, labels = pictures()
+    longer = nn.Sequential(nn.MaxPool2d(2), nn.Conv2d(3, 4, 2), nn.ReLU(), nn.Conv2d(4, 4, 2), nn.Flatten())
+    members = [image_network(0), nn.Sequential(*longer, nn.Linear(16, CLASSES)).eval()]
+    classifier = slova.Classifier.fit(slova.Ensemble(members), images, labels, progress=False)
+    assert classifier.scorer.report.layers == ("members.0.1", "members.1.2", "members.1.3")
+    assert classifier.scorer.distances == 3
+
+
+@pytest.mark.filterwarnings("ignore::slova.CalibrationWarning")
+def test_a_network_that_is_a_member_twice_is_measured_once():
+    images, labels = pictures()
+    network = image_network(0)
+    classifier = slova.Classifier.fit(slova.Ensemble([network, network]), images, labels, progress=False)
+    assert classifier.passes.layers == ("members.0.1",)

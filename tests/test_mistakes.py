@@ -96,7 +96,7 @@ FIT = [
     ),
     ("names twice", lambda: fit(names=["a", "b", "a"]), ValueError, "names must differ, 'a' occurs twice"),
     ("one name", lambda: fit(names=["a"] * 3), ValueError, "names must differ, 'a' occurs 3 times"),
-    ("distance", lambda: fit(calibration="distance"), ValueError, "calibration='distance' needs distances=..., one"),
+    ("distance", lambda: fit(calibration="distance"), ValueError, "calibration must be one of posterior, exponential,"),
     ("few names", lambda: fit(names=["a", "b"]), ValueError, "got 2 names for 3 classes"),
     (
         "names of some",

@@ -50,14 +50,18 @@ def test_rows_are_clean_then_degraded_images_then_outliers_each_a_version_of_an_
     assert distances[:count].mean() < distances[count : 2 * count].mean() < distances[2 * count :].mean()
 
 
-def test_the_default_fit_of_the_comparison_is_that_of_a_classifier(bench):
-    trained = bench.trained(OVA_FIT, 0)
-    network = trained.networks[0][0].network
+@pytest.mark.parametrize("members", [1, 2])
+def test_the_default_fit_of_the_comparison_is_that_of_a_classifier(bench, members):
+    """Of an ensemble as well: logits and distances are the means over its members."""
+    method = replace(OVA_FIT, members=members)
+    trained = bench.trained(method, 0)
+    networks = [one[0].network for one in trained.networks]
+    network = networks[0] if members == 1 else slova.Ensemble(networks)
     classifier = slova.Classifier.fit(
         network, bench.validation.images.float() / 255, bench.validation.labels, head="slova", progress=False
     )
     images, _ = TESTS[1].load(bench)
-    readout = readout_of(OVA_FIT, bench, trained)(bench.logits(trained, TESTS[1], features=False)[0].logits)
+    readout = readout_of(method, bench, trained)(bench.logits(trained, TESTS[1], features=False)[0].logits)
     known = np.exp(readout.log_probs) * (1 - np.exp(readout.log_none))[:, None]
     wanted = classifier.predict_proba(images.float() / 255, progress=False).numpy()
     np.testing.assert_allclose(np.hstack([known, np.exp(readout.log_none)[:, None]]), wanted, atol=1e-4)

@@ -28,7 +28,7 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
     meta |= {"names": classifier.names, "reject": classifier.reject, "example": _describe_inputs(classifier.example)}
     if (passes := classifier.passes) is not None:
         tensors |= {f"passes.{name}": value for name, value in passes.state_dict().items()}
-        meta |= {"passes": {"layers": passes.layers, "views": passes.views}}
+        meta |= {"passes": {"layers": passes.layers, "views": passes.views, "members": passes.members}}
     artifact.save(path, "classifier", tensors, meta)
 
 
@@ -39,9 +39,9 @@ def load_classifier(kind: type[Classifier], path: str | Path, network: nn.Module
     _check_weights(network, weights, path)
     saved = unpack_saved(tensors, meta, path)
     passes = _passes(network, tensors, meta, path)
-    layers = 0 if passes is None else len(passes.layers)
-    if layers != saved.scorer.distances:
-        problem = f"its scorer takes {saved.scorer.distances} distances, and it has {layers} layers to measure them"
+    measured = 0 if passes is None else passes.distances
+    if measured != saved.scorer.distances:
+        problem = f"its scorer takes {saved.scorer.distances} distances, and it measures {measured}"
         raise ArtifactError(f"{path} is damaged: {problem}")
     classifier = kind(network, saved.scorer, names=saved.names, reject=saved.reject, passes=passes)
     classifier.example = _described_inputs(meta.get("example"), path)
@@ -95,7 +95,10 @@ def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any]
         raise ArtifactError(f"{path} does not fit this network: {str(error)[:1000]}") from error
     try:
         statistics = {name: _statistics(tensors, number) for number, name in enumerate(layers)}
-        return Passes(statistics, views=described.get("views", "missing")).to(device_of(network))
+        members = described.get("members", 1)
+        if type(members) is not int:
+            raise TypeError(f"members must be a whole number, got {members!r}")
+        return Passes(statistics, views=described.get("views", "missing"), members=members).to(device_of(network))
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged: {shown(error, 200)}") from error
 

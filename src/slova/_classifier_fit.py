@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -75,11 +76,18 @@ def _fitted(
     synthetic = None if (labels == NONE).any() else reader.of("synthetic")
     if synthetic is not None and options["none_share"] is None:
         options = options | {"none_share": SYNTHETIC}
-    rows, statistics = fit_rows(clean, labels, degraded, synthetic, reader.of("none"))
+    rows, statistics = fit_rows(clean, labels, degraded, synthetic, reader.of("none"), members=reader.members)
     scorer = Scorer.fit(**rows._asdict(), **options)
     assert scorer.report is not None
     counts = {"degraded_rows": degraded, "synthetic_rows": synthetic}
     counted: dict[str, Any] = {name: 0 if part is None else len(part.rows) for name, part in counts.items()}
-    scorer = replace(scorer, report=replace(scorer.report, layers=reader.layers, **counted))
-    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views)
+    scorer = replace(scorer, report=replace(scorer.report, layers=_named(reader.layers, reader.members), **counted))
+    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views, members=reader.members)
     return scorer, passes.to(device_of(reader.network))
+
+
+def _named(layers: Sequence[str], members: int) -> tuple[str, ...]:
+    """The layers for a report: once for all members of an ensemble that have the same ones."""
+    if members == 1:
+        return tuple(layers)
+    return tuple(dict.fromkeys(re.sub(r"^members\.\d+\.", "members.*.", name) for name in layers))

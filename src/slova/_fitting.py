@@ -178,16 +178,11 @@ def _stated(head: str | Head, rows: Floats) -> Detected:
 
 
 def _check_options(calibration: str, fit: Any, given: Collection[str], names: Mapping[str, Any]) -> None:
-    """The options given to a fit are among the names of those that it takes, and those that it needs are given."""
+    """The options given to a fit are among the names of those that it takes."""
     if unknown := sorted(set(given) - {"groups", "own", "seed", "like", "order"} - set(names)):
         raise ValueError(f"{' and '.join(unknown)} must be None with {calibration}")
     if "order" in given and not keeps_order(fit):
         raise ValueError(f"keep_order=True cannot be combined with {calibration}, which may change the top class")
-    if "distances" not in given and "distances" in names and names["distances"].default is inspect.Parameter.empty:
-        raise ValueError(
-            f"{calibration} needs distances=..., one row per row of logits; for images Classifier.fit measures "
-            "distances itself, with calibration='posterior' (see shift_aware)"
-        )
 
 
 def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -> ExponentialCalibration | None:

@@ -39,7 +39,7 @@ PLACES: Mapping[str, Mapping[str, type]] = {
 MOST_CLASSES = 1 << 31
 FEW = 8
 LARGEST = 1e30  # of the numbers of a calibrator: what float32 can hold, with room for products
-INFINITE = ("max_distance", "max_distances")  # fields that may be infinite
+INFINITE = ("max_distances",)  # fields that may be infinite
 VALUES: dict[str, type] = {word: kind for types in PLACES.values() for word, kind in types.items()}
 
 
@@ -193,8 +193,8 @@ def _try(scorer: Scorer) -> None:
     rows[1:, 0] += [1e-3, -1e-3]
     with np.errstate(all="ignore"):
         logits, ops = scorer.head.check(rows, scorer.classes)
-        far = scorer.distances or getattr(scorer.calibrator, "name", None) == "distance"
-        log_probs, log_none = scorer.readout(logits, ops, np.zeros((len(rows), scorer.distances)) if far else None)
+        distances = np.zeros((len(rows), scorer.distances)) if scorer.distances else None
+        log_probs, log_none = scorer.readout(logits, ops, distances)
         total = np.exp(log_probs).sum(axis=1) + np.exp(log_none)
     if not (np.abs(total - 1) < 1e-3).all():
         raise ValueError("the probabilities that it gives do not sum to one")

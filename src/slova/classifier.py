@@ -63,7 +63,7 @@ class Classifier(nn.Module):
         super().__init__()
         check_network(network)
         self.names = None if names is None else class_names(names, scorer.classes)
-        if scorer.distances != (0 if passes is None else len(passes.layers)):
+        if scorer.distances != (0 if passes is None else passes.distances):
             raise ValueError(f"the scorer takes {scorer.distances} distances: give passes= with as many layers")
         self.network, self.passes = network, passes
         self.reject = reject

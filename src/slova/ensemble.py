@@ -5,8 +5,9 @@
 >>> slova.Classifier.fit(ensemble, val_images, val_labels)
 Classifier(3 classes, one-vs-all, posterior calibration on 1,000 rows, ECE 0.211 -> 0.01..., NONE evidence)
 
-Members that are distance-aware (`slova.vision.DistanceAware`) have log-probabilities, whose mean is underconfident: it
-needs `calibration="temperature"`.
+On images the fit is distance-aware: the distances of an image are the means over the members. Members that state by
+`returns_log_probs = True` that their outputs are log-probabilities have a mean that is underconfident: it needs
+`calibration="temperature"`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from slova.calibration import (
     CALIBRATORS,
     BetaCalibration,
     Calibrator,
-    DistanceCalibration,
     ExponentialCalibration,
     IsotonicCalibration,
     TemperatureScaling,
@@ -30,7 +29,6 @@ BY_HAND = {
     "isotonic, one knot": IsotonicCalibration([0.5], [0.3]),
     "isotonic, close knots": IsotonicCalibration([0.1, 0.5, 0.5 + 1e-12], [0.05, 0.2, 0.8]),
     "beta, b = 0": BetaCalibration(0.7, 0.0, -0.3),
-    "distance, infinite": DistanceCalibration([0.9, 0.1], [0.4, 0.0]),
 }
 OPTIONS = {  # of the calibrators that have any
     "exponential, at most one": ("exponential", {"which": "top", "at_most_one": True}),
@@ -50,23 +48,9 @@ def rows_of(seed=0, rows=400, classes=5):
     return log_slova(logits), labels
 
 
-def distances_of(log_probs):
-    """One distance per row, a function of the row, so that a row keeps it wherever it stands."""
-    return abs(log_probs[..., :1]) % 3.0
-
-
 def fit(name, log_probs, labels, **options):
     word, own = CASES[name]
-    distances = {"distances": distances_of(log_probs)} if word == "distance" else {}
-    return CALIBRATORS[word].fit(log_probs, labels, **distances, **own, **options)
-
-
-def call(calibrator, log_probs):
-    """The calibrator, or its module, on log-probabilities; with distances where it takes them."""
-    kind = calibrator.calibrator if isinstance(calibrator, CalibratorModule) else calibrator
-    if not isinstance(kind, DistanceCalibration):
-        return calibrator(log_probs)
-    return calibrator(log_probs, (log_probs[..., :1] < np.inf) + 0.5)
+    return CALIBRATORS[word].fit(log_probs, labels, **own, **options)
 
 
 FITTED = {**{name: fit(name, *rows_of()) for name in CASES}, **BY_HAND}
@@ -97,7 +81,7 @@ def test_a_word_a_class_and_a_fit_function_resolve_to_a_fit():
     assert resolve(None) is None
     for word in ("beat", "affine", "BetaCalibration"):
         with pytest.raises(
-            ValueError, match="one of posterior, exponential, temperature, beta, isotonic, histogram, distance, got"
+            ValueError, match="one of posterior, exponential, temperature, beta, isotonic, histogram, got"
         ):
             resolve(word)
     for value in (BetaCalibration(1, 1, 0), 3, dict):
@@ -113,7 +97,7 @@ def test_weights_of_whole_numbers_are_like_repeated_rows_and_zero_leaves_rows_ou
     rows = np.repeat(np.arange(600), weight)
     weighted, repeated = fit(name, log_probs, labels, weight=weight), fit(name, log_probs[rows], labels[rows])
     share = 0.02 if name.startswith("exponential") else 2e-4  # its moving averages span whole numbers of pairs
-    np.testing.assert_allclose(np.exp(call(weighted, log_probs)), np.exp(call(repeated, log_probs)), atol=share)
+    np.testing.assert_allclose(np.exp(weighted(log_probs)), np.exp(repeated(log_probs)), atol=share)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1 / 600, 2**70, 1e300])
@@ -123,26 +107,26 @@ def test_the_scale_of_weights_has_no_effect_and_equal_weights_are_none(name, sca
     assert (labels == NONE).any()
     weight = 1.0 + np.arange(600) % 3
     one, other = fit(name, log_probs, labels, weight=weight), fit(name, log_probs, labels, weight=scale * weight)
-    np.testing.assert_allclose(call(one, log_probs), call(other, log_probs), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(one(log_probs), other(log_probs), rtol=1e-4, atol=1e-6)
     equal = fit(name, log_probs, labels, weight=np.full(600, scale))
-    np.testing.assert_allclose(call(equal, log_probs), call(fit(name, log_probs, labels), log_probs), rtol=1e-4)
+    np.testing.assert_allclose(equal(log_probs), fit(name, log_probs, labels)(log_probs), rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_torch_rows_and_float32_rows_give_the_same_fit(name):
     log_probs, labels = rows_of()
     tensors = torch.as_tensor(log_probs), torch.as_tensor(labels)
-    np.testing.assert_array_equal(call(fit(name, *tensors), log_probs), call(FITTED[name], log_probs))
+    np.testing.assert_array_equal(fit(name, *tensors)(log_probs), FITTED[name](log_probs))
     single = fit(name, log_probs.astype(np.float32), labels)
-    difference = np.abs(np.exp(call(single, log_probs)) - np.exp(call(FITTED[name], log_probs)))
-    assert np.mean(difference > 1e-3 * np.maximum(1, np.exp(call(single, log_probs)))) < 0.01
+    difference = np.abs(np.exp(single(log_probs)) - np.exp(FITTED[name](log_probs)))
+    assert np.mean(difference > 1e-3 * np.maximum(1, np.exp(single(log_probs)))) < 0.01
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in ("temperature", "posterior")])
 def test_none_rows_lower_the_confidence(name):
     log_probs, labels = rows_of()
     more = fit(name, np.vstack([log_probs, log_probs]), np.r_[labels, np.full(400, NONE)])
-    confidence, before = (np.exp(call(found, log_probs)).max(axis=1) for found in (more, FITTED[name]))
+    confidence, before = (np.exp(found(log_probs)).max(axis=1) for found in (more, FITTED[name]))
     assert confidence.mean() < before.mean()
 
 
@@ -151,8 +135,8 @@ def test_numpy_torch_and_the_module_are_one_function(calibrator, dtype):
     seen = rows_of(1 if isinstance(calibrator, IsotonicCalibration) else 0)[0]  # on isotonic steps rounding shows
     for log_probs in (rows_of(1)[0], seen, ENDS):
         log_probs = log_probs.astype(dtype)
-        ours, tensor = call(calibrator, log_probs), torch.as_tensor(log_probs)
-        theirs, module = call(calibrator, tensor), call(CalibratorModule(calibrator), tensor)
+        ours, tensor = calibrator(log_probs), torch.as_tensor(log_probs)
+        theirs, module = calibrator(tensor), CalibratorModule(calibrator)(tensor)
         assert ours.dtype == theirs.numpy().dtype == module.numpy().dtype == dtype
         probs = np.exp(np.minimum(ours, 0))
         np.testing.assert_allclose(np.exp(np.minimum(theirs.numpy(), 0)), probs, atol=1e-6)
@@ -163,8 +147,8 @@ def test_numpy_torch_and_the_module_are_one_function(calibrator, dtype):
 def test_float32_gives_the_same_as_float64(calibrator):
     """Away from the jumps of a histogram and the steps of isotonic calibration."""
     log_probs = rows_of(0)[0]
-    exact = np.exp(call(calibrator, log_probs))
-    difference = np.abs(np.exp(call(calibrator, log_probs.astype(np.float32))) - exact)
+    exact = np.exp(calibrator(log_probs))
+    difference = np.abs(np.exp(calibrator(log_probs.astype(np.float32))) - exact)
     assert np.all(difference <= 1e-5 * np.maximum(1, exact)) or not calibrator.order_preserving
     assert np.mean(difference > 1e-4) < 0.01
 
@@ -173,21 +157,21 @@ def test_float32_gives_the_same_as_float64(calibrator):
 def test_a_calibrator_keeps_the_shape(calibrator, shape):
     log_probs = -np.random.default_rng(0).exponential(size=(*shape, 5))
     expected = (*shape, 5 + (calibrator.name == "posterior"))  # NONE last
-    assert call(calibrator, log_probs).shape == expected
-    assert call(calibrator, torch.as_tensor(log_probs)).shape == expected
+    assert calibrator(log_probs).shape == expected
+    assert calibrator(torch.as_tensor(log_probs)).shape == expected
 
 
 def test_half_precision_comes_out_in_float32(calibrator):
     log_probs = torch.as_tensor(rows_of()[0]).half()
-    assert call(CalibratorModule(calibrator), log_probs).dtype == torch.float32
-    assert torch.equal(call(calibrator, log_probs), call(calibrator, log_probs.float()))
+    assert CalibratorModule(calibrator)(log_probs).dtype == torch.float32
+    assert torch.equal(calibrator(log_probs), calibrator(log_probs.float()))
 
 
 @pytest.mark.parametrize("cast", ["half", "bfloat16", "float", "double"])
 def test_casting_the_module_does_not_change_its_numbers(calibrator, cast):
     log_probs = torch.as_tensor(rows_of(1)[0])
     cast_module = getattr(torch.nn.Sequential(CalibratorModule(calibrator)), cast)()[0]
-    assert torch.equal(call(cast_module, log_probs), call(CalibratorModule(calibrator), log_probs))
+    assert torch.equal(cast_module(log_probs), CalibratorModule(calibrator)(log_probs))
 
 
 def numbers_of(calibrator):
@@ -204,7 +188,7 @@ def test_use_does_not_change_a_calibrator(calibrator):
     before, log_probs = numbers_of(calibrator), rows_of(1)[0]
     module = CalibratorModule(calibrator)
     for user in (calibrator, module, module.float()):
-        call(user, torch.as_tensor(log_probs))
+        user(torch.as_tensor(log_probs))
     assert module.calibrator is calibrator
     assert_same_numbers(calibrator, before)
 
@@ -227,7 +211,7 @@ def test_a_state_dict_carries_the_calibrator(calibrator, tmp_path):
     for buffer in other.buffers():
         buffer.fill_(0.25)
     other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
-    assert torch.equal(call(other, log_probs), call(CalibratorModule(calibrator), log_probs))
+    assert torch.equal(other(log_probs), CalibratorModule(calibrator)(log_probs))
 
 
 def test_copies_pickles_and_files_are_the_same_calibrator(calibrator, tmp_path):
@@ -241,7 +225,7 @@ def test_copies_pickles_and_files_are_the_same_calibrator(calibrator, tmp_path):
     copies = (copy.copy(calibrator), copy.deepcopy(calibrator), pickle.loads(pickle.dumps(calibrator)))
     for same in (*copies, loaded, module.value):
         assert type(same) is type(calibrator)
-        np.testing.assert_array_equal(call(same, log_probs), call(calibrator, log_probs))
+        np.testing.assert_array_equal(same(log_probs), calibrator(log_probs))
     assert getattr(loaded, "report", None) == getattr(calibrator, "report", None)
 
 
@@ -255,20 +239,20 @@ def test_a_calibrator_is_a_value_that_cannot_change_and_compares_without_an_erro
 def test_no_probability_exceeds_one(calibrator):
     if calibrator.name != "affine":
         for log_probs in (rows_of(1)[0], ENDS):
-            assert call(calibrator, log_probs).max() <= 0
-            assert call(calibrator, log_probs.astype(np.float32)).max() <= 0
+            assert calibrator(log_probs).max() <= 0
+            assert calibrator(log_probs.astype(np.float32)).max() <= 0
 
 
 def test_probabilities_of_zero_and_one_give_no_nan(calibrator):
-    assert not np.isnan(call(calibrator, ENDS)).any()
-    assert not np.isnan(call(calibrator, ENDS.astype(np.float32))).any()
+    assert not np.isnan(calibrator(ENDS)).any()
+    assert not np.isnan(calibrator(ENDS.astype(np.float32))).any()
     if isinstance(calibrator, ExponentialCalibration | TemperatureScaling):
-        assert np.isneginf(call(calibrator, ENDS)[0, 1])
+        assert np.isneginf(calibrator(ENDS)[0, 1])
 
 
 def test_nan_stays_nan(calibrator):
     rows = np.array([[np.nan, -1.0, -3.0, -1.0, -2.0], [-1.0, -2.0, -3.0, -1.0, -2.0]])
-    for found in (call(calibrator, rows), call(calibrator, torch.as_tensor(rows)).numpy()):
+    for found in (calibrator(rows), calibrator(torch.as_tensor(rows)).numpy()):
         assert np.isnan(found[0, 0])
         assert np.isfinite(found[1, :5]).all()
 
@@ -281,7 +265,7 @@ def test_nan_stays_nan(calibrator):
 def test_the_order_is_kept_by_an_order_preserving_calibrator(values, name):
     calibrator = FITTED[name]
     log_probs = np.sort(np.array(values))
-    found = call(calibrator, log_probs)
+    found = calibrator(log_probs)
     if calibrator.order_preserving:
         assert np.all(np.diff(found) >= 0)
         if name != "exponential, by hand":  # its flat stretches are flatter than a float
@@ -296,5 +280,5 @@ def test_gradients_flow_through_every_smooth_calibrator(calibrator):
     if not calibrator.order_preserving:
         return
     log_probs = torch.tensor([[-1e-9, -0.3, -1.0, -40.0, -700.0]], dtype=torch.float32, requires_grad=True)
-    call(calibrator, log_probs).sum().backward()
+    calibrator(log_probs).sum().backward()
     assert log_probs.grad.isfinite().all()

@@ -80,8 +80,8 @@ def test_statistics_come_back(saved_distances, mlp, blobs):
 @pytest.mark.parametrize(
     ("passes", "message"),
     [
-        (None, "its scorer takes 1 distances, and it has 0 layers"),
-        ({"layers": [], "views": None}, "its scorer takes 1 distances, and it has 0 layers"),
+        (None, "its scorer takes 1 distances, and it measures 0"),
+        ({"layers": [], "views": None}, "its scorer takes 1 distances, and it measures 0"),
         *(
             ({"layers": layers, "views": None}, "its layers must be a list of different names, got ")
             for layers in ("", {}, 5, [5], ["1", "1"], [["1"]])
@@ -90,6 +90,8 @@ def test_statistics_come_back(saved_distances, mlp, blobs):
         ({"layers": ["1"]}, "views must be None, 'flip' or 'turns'"),
         ({"layers": ["1"], "views": ["flip"]}, "unhashable type"),
         ({"layers": ["1", "0"], "views": None}, "passes.mean1 is missing"),
+        *(({"layers": ["1"], "views": None, "members": count}, "1 layers cannot be those of") for count in (0, 2, -1)),
+        *(({"layers": ["1"], "views": None, "members": odd}, "members must be a whole") for odd in (1.0, True, "1")),
     ],
 )
 def test_layers_that_do_not_fit_the_scorer_are_refused(saved_distances, tmp_path, mlp, passes, message):

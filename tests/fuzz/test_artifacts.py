@@ -84,4 +84,4 @@ def test_changed_bytes_are_refused(saved, cases, mutate):
 
 
 def test_every_calibrator_is_mutated():
-    assert set(CALIBRATORS) - set(KINDS) == {"affine", "distance"}  # affine is that of `rescale`
+    assert set(CALIBRATORS) - set(KINDS) == {"affine"}  # affine is that of `rescale`

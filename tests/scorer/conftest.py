@@ -39,11 +39,16 @@ def _drawn(head, seed=0, none=0.2, **options):
     return _values_of(head, logits), labels
 
 
+def _with_distances(name, none):
+    """Fits of a posterior without NONE rows have distances."""
+    return name == "posterior" and not none
+
+
 def _fitted(head, name, *, none=0.2, **options):
     values, labels = _drawn(head, none=none)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # not every calibrator suits every head
-        given = {"distances": _distances_of(len(labels))} if name == "distance" else {}
+        given = {"distances": _distances_of(len(labels))} if _with_distances(name, none) else {}
         return Scorer.fit(values, labels, head=head, calibration=CALIBRATIONS[name], **given, **options)
 
 
@@ -64,7 +69,7 @@ def case(request):
     head, name, none = request.param
     scorer = _fitted(head, name, none=none, rescale=name == "beta" and not head.endswith("probabilities"))
     values, labels = _drawn(head, seed=1)
-    return scorer, values, {"distances": _distances_of(len(labels))} if name == "distance" else {}
+    return scorer, values, {"distances": _distances_of(len(labels))} if _with_distances(name, none) else {}
 
 
 @pytest.fixture(scope="session")

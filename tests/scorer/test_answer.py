@@ -104,7 +104,7 @@ def test_any_batch_shape_is_answered_row_by_row(drawn, fitted, head, name):
         assert tuple(scorer.predict_proba(kind(values)).shape) == (*batch, 7)
 
 
-@pytest.mark.parametrize("name", [name for name in CALIBRATIONS if name not in ("posterior", "distance")])
+@pytest.mark.parametrize("name", [name for name in CALIBRATIONS if name != "posterior"])
 def test_a_calibrator_that_keeps_the_order_keeps_the_top_class(fitted, rows_of, name):
     scorer = fitted("slova", name)
     logits, _ = rows_of(1)

@@ -271,11 +271,6 @@ def test_a_partial_is_given_what_its_calibrator_takes(rows_of):
     np.testing.assert_array_equal(*(scorer.predict(logits).confidence for scorer in fits))
 
 
-def test_distance_calibration_without_distances_says_what_to_do(rows_of):
-    with pytest.raises(ValueError, match=r"calibration='distance' needs distances=..., one row per row of logits; for"):
-        Scorer.fit(*rows_of(), head="slova", calibration="distance")
-
-
 @pytest.mark.parametrize("head", ["probabilities", "ova_probabilities"])
 def test_logits_are_no_probabilities_whatever_the_head_says(rows_of, head):
     logits, labels = rows_of()

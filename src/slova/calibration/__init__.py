@@ -3,7 +3,7 @@
 An unfitted calibrator cannot exist: `SomeCalibrator.fit(log_probs, labels, weight=None)` returns a finished one, and
 `SomeCalibrator(numbers)` makes one by hand. Calibrators take numpy arrays and torch tensors;
 `slova.calibration.module.CalibratorModule(calibrator)` is the same function as a torch module. Two act on something
-else: `AffineCalibration` on logits, `DistanceCalibration` on log-odds and distances.
+else: `AffineCalibration` on logits, `PosteriorCalibration` on log-odds and, where there are some, distances.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
@@ -31,7 +31,6 @@ from slova.calibration.affine import AffineCalibration
 from slova.calibration.beta import BetaCalibration
 from slova.calibration.calibrator import Calibrator
 from slova.calibration.completion import Completion, complete
-from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import ExponentialCalibration, FitReport, SmallValidationWarning
 from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
@@ -48,7 +47,6 @@ __all__ = [
     "BetaCalibration",
     "Calibrator",
     "Completion",
-    "DistanceCalibration",
     "ExponentialCalibration",
     "FitReport",
     "HistogramBinning",

@@ -9,7 +9,6 @@ from typing import Any
 from slova.calibration.affine import AffineCalibration
 from slova.calibration.beta import BetaCalibration
 from slova.calibration.calibrator import Calibrator
-from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import ExponentialCalibration
 from slova.calibration.histogram import HistogramBinning
 from slova.calibration.isotonic import IsotonicCalibration
@@ -30,7 +29,6 @@ CALIBRATORS: dict[str, type[Any]] = {
         IsotonicCalibration,
         HistogramBinning,
         AffineCalibration,
-        DistanceCalibration,
     )
 }
 
@@ -39,7 +37,7 @@ def resolve(calibration: str | type[Any] | Fit | None) -> Fit | None:
     """The fit function of a word, a calibrator class or a fit function; None for None.
 
     >>> list(CALIBRATORS)
-    ['posterior', 'exponential', 'temperature', 'beta', 'isotonic', 'histogram', 'affine', 'distance']
+    ['posterior', 'exponential', 'temperature', 'beta', 'isotonic', 'histogram', 'affine']
     >>> resolve("beta") == resolve(BetaCalibration)
     True
     """

@@ -25,7 +25,7 @@ from slova.scorer import Scorer
 
 __all__ = ["fit"]
 
-CALIBRATIONS = [name for name, kind in CALIBRATORS.items() if kind.takes != "logits" and name != "distance"]
+CALIBRATIONS = [name for name, kind in CALIBRATORS.items() if kind.takes != "logits"]
 PARAMETERS = {"pairs": "which"}  # options whose parameter of `fit` has another name
 STREAMED = ("exponential", "none")  # what fits without all rows in memory
 

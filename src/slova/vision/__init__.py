@@ -3,9 +3,7 @@
 - `augment` degrades and mixes some images of a training batch and appends outliers;
 - `add_outliers` appends synthetic images labelled NONE to a training batch;
 - `degrade` makes images worse without changing their class, for calibration under distribution shift;
-- `slova.vision.shift_aware` is what `Classifier.fit` does with images, and its options;
-- `DistanceAware` is a network whose confidence decreases with the distance from the validation images;
-- `FlipAveraged` is a network with flip test-time augmentation.
+- `slova.vision.shift_aware` is what `Classifier.fit` does with images, and its options.
 
 Images are floats (N, C, H, W) in [0, 1]:
 
@@ -19,7 +17,6 @@ of a calibrator, and `SELECTION_…` for choosing between models.
 
 from slova.vision.augment import augment
 from slova.vision.degradations import DEGRADATIONS, TRAINING_DEGRADATIONS, degrade
-from slova.vision.distance_aware import DistanceAware, FlipAveraged
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
 from slova.vision.held_out_degradations import CALIBRATION_DEGRADATIONS, SELECTION_DEGRADATIONS
 from slova.vision.held_out_outliers import CALIBRATION_OUTLIERS, SELECTION_OUTLIERS
@@ -35,9 +32,7 @@ __all__ = [
     "TRAINING_DEGRADATIONS",
     "TRAINING_MIXTURES",
     "TRAINING_OUTLIERS",
-    "DistanceAware",
     "FeatureStatistics",
-    "FlipAveraged",
     "add_outliers",
     "augment",
     "degrade",

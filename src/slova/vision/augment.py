@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Generator, Tensor
@@ -24,6 +23,7 @@ from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_k
 __all__ = ["augment"]
 
 Channels = float | Sequence[float] | Tensor
+USUAL = (TRAINING_DEGRADATIONS, TRAINING_MIXTURES, TRAINING_OUTLIERS)
 SLACK = 1e-6  # by which a sum of shares may exceed 1
 ROUNDING = 0.02  # by which normalised images in half precision may leave [0, 1]
 
@@ -43,38 +43,44 @@ def augment(
 ) -> tuple[Tensor, Tensor]:
     """Degrade and mix some images of a batch and append outliers: images (N + M, C, H, W) and labels (N + M,).
 
-    - `degraded`: the share of images that are degraded, chosen at random; they keep their labels;
-    - `mixed`: the share of other images that are mixed with changed versions of themselves or with fractals, as in
-      AugMix and PixMix; they keep their labels;
+    - `degraded`: the share of images that are degraded, chosen at random; they keep their labels, as mixed ones do;
+    - `mixed`: the share, of others, that are mixed with changed versions of themselves (AugMix) or fractals (PixMix);
     - `outliers`: M / N; outliers are made from the images as they were given, and have the label NONE;
-    - `degradations`, `mixtures`, `outlier_kinds`: `TRAINING_DEGRADATIONS`, `TRAINING_MIXTURES` and `TRAINING_OUTLIERS`
-      by default, each as likely;
+    - `degradations`, `mixtures`, `outlier_kinds`: by default `TRAINING_DEGRADATIONS` and so on, each as likely;
     - `normalize`: mean and standard deviation of images that are normalised already; other images are in [0, 1];
     - `generator`: on the device of the images; by default the one that `torch.manual_seed` sets.
 
     A batch must have at least four images, because some outliers mix as many; smaller ones give poorer outliers.
 
-    >>> images, labels = torch.rand(8, 3, 32, 32), torch.arange(8)
-    >>> more, truth = augment(images, labels)
+    >>> more, truth = augment(torch.rand(8, 3, 32, 32), torch.arange(8))
     >>> more.shape, truth
     (torch.Size([12, 3, 32, 32]), tensor([ 0,  1,  2,  3,  4,  5,  6,  7, -1, -1, -1, -1]))
     """
     check_images(images, "", values=False)
     check_image_labels(labels, images)
     _check_options(degraded, mixed, outliers, generator, images.device)
-    worse_kinds = TRAINING_DEGRADATIONS if degradations is None else tuple(degradations)
-    mixed_kinds = TRAINING_MIXTURES if mixtures is None else tuple(mixtures)
-    none_kinds = TRAINING_OUTLIERS if outlier_kinds is None else tuple(outlier_kinds)
-    count, draw = len(images), partial(draws.permutation, len(images), images, generator)
+    chosen = zip((degradations, mixtures, outlier_kinds), USUAL, strict=True)
+    kinds = [usual if given is None else tuple(given) for given, usual in chosen]
     with torch.autocast(images.device.type, enabled=False):
         mean, std = (0.0, 1.0) if normalize is None else _check_normalize(normalize, images)
-        given = _in_unit_range(images.float() * std + mean, normalized=normalize is not None)
-        worse, rows = _make(worse_kinds, given, order := draw(), round(degraded * count), generator)
-        mixes, others = _make(mixed_kinds, given, order.roll(-len(rows)), round(mixed * count), generator)
-        none, _ = _make(none_kinds, given, draw(), round(outliers * count), generator)
-        worse, mixes, none = (((made.clamp(0, 1) - mean) / std).to(images) for made in (worse, mixes, none))
-        whole = torch.cat([images.index_copy(0, others, mixes).index_copy(0, rows, worse), none])
+        pixels = _in_unit_range(images.float() * std + mean, normalized=normalize is not None)
+        made = _make_all(kinds, pixels, (degraded, mixed, outliers), generator)
+        worse, mixes, none = (((new.clamp(0, 1) - mean) / std).to(images) for new, _ in made)
+        whole = torch.cat([images.index_copy(0, made[1][1], mixes).index_copy(0, made[0][1], worse), none])
     return whole, torch.cat([labels, labels.new_full((len(none),), NONE_INDEX)])
+
+
+def _make_all(
+    kinds: Sequence[Sequence[Degradation | Outlier]],
+    images: Tensor,
+    shares: tuple[float, float, float],
+    generator: Generator | None,
+) -> list[tuple[Tensor, Tensor]]:
+    """Degraded images, mixed ones and outliers, each with the rows they are made of; no image is degraded and mixed."""
+    worse, mixed, none = (round(share * len(images)) for share in shares)
+    order, other = (draws.permutation(len(images), images, generator) for _ in range(2))
+    orders = ((order, worse), (order.roll(-worse), mixed), (other, none))
+    return [_make(kind, images, *one, generator) for kind, one in zip(kinds, orders, strict=True)]
 
 
 def _make(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from slova._backend import Array
 from slova._batches import evaluation_mode
+from slova.ensemble import Ensemble
 
 __all__ = ["FeatureStatistics", "find_layers", "last_layer_per_resolution", "record_activations"]
 
@@ -59,6 +60,20 @@ def find_layers(network: nn.Module, *inputs: Any, **named: Any) -> tuple[str, ..
         return last_layer_per_resolution(network, *inputs, **named)
     except ValueError:
         return ()
+
+
+def find_member_layers(network: nn.Module, *inputs: Any, **named: Any) -> tuple[tuple[str, ...], int]:
+    """The layers of each network of an ensemble in turn, and of how many networks distances are averaged, layer by
+    layer; 1 for a network that is no ensemble, and where members have different numbers of layers."""
+    if not isinstance(network, Ensemble):
+        return find_layers(network, *inputs, **named), 1
+    members = {member: name for name, member in reversed(list(network.members.named_children()))}  # each once
+    found = [
+        [f"members.{name}.{layer}" for layer in find_layers(member, *inputs, **named)]
+        for member, name in reversed(members.items())
+    ]
+    alike = len({len(names) for names in found}) == 1
+    return tuple(name for names in found for name in names), len(found) if alike else 1
 
 
 def _blocks(network: nn.Module, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> list[str]:

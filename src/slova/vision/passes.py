@@ -22,6 +22,7 @@ __all__ = [
     "check_views",
     "distances_from",
     "find_images",
+    "mean_over_members",
     "register_statistics",
     "replace_input",
     "run_passes",
@@ -36,18 +37,34 @@ VIEWS: dict[str, tuple[View, ...]] = {
 
 class Passes(nn.Module):
     """The passes of a network: `statistics` maps the names of layers to those of their channels, in the order of the
-    distances; `views` is None, "flip" or "turns". The buffers follow the device and stay in float32."""
+    distances; `views` is None, "flip" or "turns". The layers are those of `members` networks in turn, over which
+    distances are averaged. The buffers follow the device and stay in float32."""
 
-    def __init__(self, statistics: Mapping[str, FeatureStatistics] | None = None, *, views: str | None = None) -> None:
+    def __init__(
+        self,
+        statistics: Mapping[str, FeatureStatistics] | None = None,
+        *,
+        views: str | None = None,
+        members: int = 1,
+    ) -> None:
         super().__init__()
         check_views(views)
-        self.layers, self.views = tuple(statistics or ()), views
+        self.layers, self.views, self.members = tuple(statistics or ()), views, members
+        if members < 1 or len(self.layers) % members:
+            raise ValueError(f"{len(self.layers)} layers cannot be those of {members} members")
         register_statistics(self, (statistics or {}).values())
+
+    @property
+    def distances(self) -> int:
+        """The number of distances per input."""
+        return len(self.layers) // self.members
 
     def forward(self, network: nn.Module, batch: Batch, run: Callable[[Batch], Tensor]) -> tuple[Tensor, Tensor | None]:
         """Logits (N, K) and distances (N, D), or None without layers. `run` gives the logits of a batch."""
         logits, activations = run_passes(network, batch, run, self.layers, self.views)
-        return logits, distances_from(self, self.layers, activations) if self.layers else None
+        if not self.layers:
+            return logits, None
+        return logits, mean_over_members(distances_from(self, self.layers, activations), self.members)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Passes:
         device = fn(torch.empty(0)).device
@@ -74,6 +91,11 @@ def distances_from(owner: nn.Module, layers: Sequence[str], activations: Mapping
             raise ValueError(f"layer {name} of the network has {found}")
         squares.append(FeatureStatistics(mean, whiten).square(activations[name].float()))
     return torch.stack(squares, dim=-1).log1p()
+
+
+def mean_over_members(distances: Any, members: int) -> Any:
+    """Distances (N, D) of distances (N, members * D), the layers of one member after those of another."""
+    return distances.reshape(len(distances), members, -1).mean(1) if members > 1 else distances
 
 
 def run_passes(

@@ -36,7 +36,7 @@ from torch import Tensor
 
 from slova._validation import NONE, NONE_INDEX
 from slova.vision.features import FeatureStatistics
-from slova.vision.passes import check_views
+from slova.vision.passes import check_views, mean_over_members
 from slova.vision.shrinkage import ShrunkStatistics
 
 __all__ = [
@@ -117,10 +117,16 @@ class FitRows(NamedTuple):
 
 
 def fit_rows(
-    clean: Outputs, labels: Ints, degraded: Outputs | None, synthetic: Outputs | None, none: Outputs | None
+    clean: Outputs,
+    labels: Ints,
+    degraded: Outputs | None,
+    synthetic: Outputs | None,
+    none: Outputs | None,
+    *,
+    members: int = 1,
 ) -> tuple[FitRows, list[FeatureStatistics]]:
     """The rows of a fit, clean ones first, and the statistics of each layer over the clean images of a class. `none`
-    are inputs of no class that were given: they count like validation rows."""
+    are inputs of no class that were given: they count like validation rows. `members`: see `Passes`."""
     known = labels != NONE if (labels != NONE).any() else np.ones(len(labels), bool)
     layers = [ShrunkStatistics.of(channels[known]) for channels in clean.channels]
 
@@ -130,7 +136,7 @@ def fit_rows(
         else:
             pairs = zip(layers, part.channels, clean.channels, strict=True)
             squares = [_squares(layer, channels, own, known, part.rows) for layer, channels, own in pairs]
-        return np.asarray(np.log1p(np.column_stack(squares)))
+        return np.asarray(mean_over_members(np.log1p(np.column_stack(squares)), members))
 
     size = len(labels) + sum(len(part.rows) for part in (degraded, synthetic) if part is not None)
     parts = [(clean, labels, (1.0, 1.0), clean.rows)]

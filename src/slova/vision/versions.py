@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from slova._batches import Batch, cast_inputs, run_network
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.vision.degradations import degrade
-from slova.vision.features import find_layers
+from slova.vision.features import find_member_layers
 from slova.vision.held_out_degradations import CALIBRATION_DEGRADATIONS
 from slova.vision.held_out_outliers import CALIBRATION_OUTLIERS
 from slova.vision.outliers import apply_kind
@@ -35,6 +35,7 @@ class VersionReader:
     def __init__(self, network: nn.Module, options: ShiftOptions, *, synthetic: bool, seed: int) -> None:
         self.network, self.options, self.wants_synthetic, self.seed = network, options, synthetic, seed
         self.layers: tuple[str, ...] = ()
+        self.members = 1  # over which the distances in these layers are averaged
         self.off = ""
         self.images = False  # floats in [0, 1], of which versions are made
         self.parts: dict[str, list[Outputs]] = {"clean": [], "degraded": [], "synthetic": [], "none": []}
@@ -78,7 +79,7 @@ class VersionReader:
         if self.images and not self.layers:
             two = tuple(map(_two, batch[0])), {name: _two(part) for name, part in batch[1].items()}
             positional, named = cast_inputs(self.network, two)
-            self.layers = find_layers(self.network, *positional, **named)
+            self.layers, self.members = find_member_layers(self.network, *positional, **named)
             if not self.layers:
                 self._turn_off(
                     "no layer with channels", "the network has no layer with outputs (N, C, H, W) or (N, T, C)"
@@ -87,7 +88,7 @@ class VersionReader:
     def _turn_off(self, reason: str, error: str) -> None:
         if self.options.shift_aware:
             raise ValueError(f"shift_aware=True is not possible: {error}")
-        self.images, self.layers, self.off = False, self.options.names, reason
+        self.images, self.layers, self.members, self.off = False, self.options.names, 1, reason
         clean = [part if self.layers else part._replace(channels=[]) for part in self.parts["clean"]]
         self.parts = {"clean": clean, "degraded": [], "synthetic": [], "none": []}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from torch import nn
 
 from slova.heads import SOFTMAX
-from slova.vision.distance_aware import DistanceAware
+from slova_bench.distance_aware import DistanceAware
 from slova_bench.method import Splits
 from slova_bench.methods import slova_raw
 from slova_bench.stable import stable

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from slova.vision.distance_aware import FlipAveraged
+from slova_bench.distance_aware import FlipAveraged
 from slova_bench.method import Splits
 from slova_bench.methods import slova_distance
 from slova_bench.stable import stable

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slova.vision import augment
-from slova.vision.distance_aware import FlipAveraged
+from slova_bench.distance_aware import FlipAveraged
 from slova_bench.method import Splits
 from slova_bench.methods import ova_fit, temperature
 from slova_bench.stable import stable

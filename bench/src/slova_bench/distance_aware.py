@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from slova._backend import Array
 from slova._batches import Batch, batches, device_of, evaluation_mode, logits_of
 from slova._collect import as_tensors
-from slova.calibration.distance import DistanceCalibration
 from slova.calibration.exponential import SmallValidationWarning
 from slova.vision.degradations import degrade
 from slova.vision.features import FeatureStatistics, last_layer_per_resolution, record_activations
 from slova.vision.passes import check_layers, distances_from, find_images, register_statistics, replace_input
 from slova.vision.shift_aware import Outputs
+from slova_bench.distance_calibration import DistanceCalibration
 
 __all__ = ["DistanceAware", "FlipAveraged"]
 

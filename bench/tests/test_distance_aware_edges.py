@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from slova_bench.distance_aware import DistanceAware, FlipAveraged
 from torch import nn
 
 import slova
 from slova.calibration import SmallValidationWarning
-from slova.vision import DistanceAware, FlipAveraged
 
 CLASSES = 3
 

@@ -6,15 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from slova_bench.distance_aware import DistanceAware, FlipAveraged
+from slova_bench.distance_calibration import DistanceCalibration
 from slova_bench.networks import digits_net, resnet20
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import slova
-from slova.calibration import DistanceCalibration
 from slova.heads import log_softmax
 from slova.metrics import ece
-from slova.vision import DistanceAware, FeatureStatistics, FlipAveraged, last_layer_per_resolution
+from slova.vision import FeatureStatistics, last_layer_per_resolution
 
 CLASSES = 4
 

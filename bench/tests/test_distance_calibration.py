@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
+from slova_bench.distance_calibration import DistanceCalibration
 
-from slova.calibration import DistanceCalibration
 from slova.heads import NONE
 
 CALIBRATOR = DistanceCalibration([0.9, 0.2, 0.05], [0.4, 0.0, 0.1])
