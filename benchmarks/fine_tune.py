@@ -120,7 +120,7 @@ def fine_tuned(recipe: Recipe, network: nn.Module, train: Any, epochs: int, seed
         started, losses = time.perf_counter(), []
         for rows in torch.randperm(len(labels), generator=generator)[: steps * BATCH].tensor_split(steps):
             batch, targets = crop_flip(images[rows], generator).float() / 255, labels[rows]
-            batch, targets = augment(batch, targets, mixed=0.0, outliers=recipe.outliers)
+            batch, targets = augment(batch, targets, degraded=0.5, mixed=0.0, outliers=recipe.outliers)
             with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
                 logits = network(batch)
             loss = recipe.loss(logits.float(), targets)

@@ -195,7 +195,7 @@ def test_a_file_that_is_no_model_gets_its_message(tmp_path):
 
 
 def test_classes_in_another_order_than_the_labels_are_warned_of():
-    with pytest.warns(CalibrationWarning, match="check that labels and rows have the same order"):
+    with pytest.warns(CalibrationWarning, match="if the columns had another order: label k must be column k"):
         fit(labels=(LABELS + 1) % 3)
 
 

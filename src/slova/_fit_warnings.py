@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from slova._validation import NONE, Floats, Ints
 from slova._warnings import CalibrationWarning
 from slova.calibration import SmallValidationWarning
 from slova.calibration._posterior_choice import FEWEST_ROWS
@@ -15,6 +16,8 @@ from slova.scorer import Scorer
 GIVEN = "as given"  # the head of a fit that had nothing to recognise
 BAD = 0.05  # a cross-fitted ECE above this, and 4 standard errors above that of a perfect model, is worth a warning
 ENOUGH = 100  # rows that show whether logits say anything of the labels
+MOST_CLASSES = 200  # whose columns are compared with all labels
+FIT, MUCH = 0.5, 0.1  # the accuracy by other columns that shows that they are right, and its least gain
 
 
 def warn_if_bad(scorer: Scorer) -> None:
@@ -46,6 +49,29 @@ def warn_if_bad(scorer: Scorer) -> None:
             CalibrationWarning,
             stacklevel=2,
         )
+
+
+def warn_of_other_columns(logits: Floats, labels: Ints) -> bool:
+    """Warns, and returns True, where the top class would be the label far more often if labels were other columns: the
+    names of classes, which are sorted unless their order is given, or labels from 1 on."""
+    from scipy.optimize import linear_sum_assignment
+
+    known = labels != NONE
+    count, classes = int(known.sum()), logits.shape[1]
+    if count < ENOUGH or not 2 < classes <= MOST_CLASSES:
+        return False
+    table = np.zeros((classes, classes))
+    np.add.at(table, (labels[known], logits[known].argmax(axis=1)), 1 / count)
+    now, best = table.trace(), table[linear_sum_assignment(-table)].sum()
+    if best < FIT or best < now + MUCH + 4 * np.sqrt(now * (1 - now) / count):
+        return False
+    message = (
+        f"the top class is the label in {now:.1%} of the rows, and would be in {best:.1%} if the columns had another "
+        "order: label k must be column k; names of classes are sorted unless names= gives them in the order of the "
+        "columns"
+    )
+    warnings.warn(message, CalibrationWarning, stacklevel=2)
+    return True
 
 
 def _is_no_better_than_frequencies(scorer: Scorer, report: FitReport) -> bool:

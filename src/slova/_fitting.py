@@ -6,19 +6,20 @@ import inspect
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from slova._backend import NUMPY, Array, to_numpy
 from slova._detect import Detected, check_kind, detect_head
-from slova._fit_warnings import BAD, GIVEN, warn_if_bad
+from slova._fit_rows import Rows, check_versions, checked_rows, given_a_class, with_share
+from slova._fit_warnings import BAD, GIVEN, warn_if_bad, warn_of_other_columns
 from slova._outcomes import answer_and_readout, raw_log_none
-from slova._validation import NONE, Floats, Ints, check_groups, check_labels, check_rows, check_weight
+from slova._validation import NONE, Floats, Ints, check_weight
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.calibration import AffineCalibration, ExponentialCalibration, PosteriorCalibration, resolve
 from slova.calibration.registry import keeps_order, kind_of
-from slova.evaluation import Conformity, Evaluation, FitReport, evaluate
+from slova.evaluation import Conformity, FitReport, evaluate
 from slova.heads import Head, Readout, find_head
 from slova.prediction import Prediction
 from slova.scorer import Calibration, Scorer
@@ -46,53 +47,37 @@ def fit_scorer(
     seed: int = 0,
 ) -> Scorer:
     """See `Scorer.fit`."""
-    rows, classes, labels = _checked(values, labels, none_share)
+    rows, classes, labels = checked_rows(values, labels, none_share)
     weight, for_none = (None if part is None else check_weight(part, labels) for part in (weight, none_weight))
-    groups = None if versions_of is None else _check_versions(versions_of, labels)
+    groups = None if versions_of is None else check_versions(versions_of, labels)
     own: Any = slice(None) if groups is None else groups == np.arange(len(labels))  # the validation rows themselves
     found = detect_head(rows[own], labels[own]) if head == "auto" else _stated(head, rows)
     logits, _ = found.head.check(rows, classes)
     given = None if distances is None else to_numpy(distances)
-    data = _Rows(logits, labels, weight, for_none, given, groups, None if groups is None else own.astype(int))
+    data = Rows(logits, labels, weight, for_none, given, groups, None if groups is None else own.astype(int))
     options = {"rescale": rescale, "calibration": calibration, "seed": seed, "none_share": none_share, "like": None}
     options |= {"order": "keep" if keep_order else None}
     data = data._replace(read=_read(found.head, None if rescale else resolve(calibration), logits))
     with warnings_at_caller():
         scorer = _fit(found.head, data, options)
-        _warn_of_a_guess(found, scorer, data, options)
+        if not (misplaced := warn_of_other_columns(logits[own], labels[own])):
+            _warn_of_a_guess(found, scorer, data, options)
         answers = _at(_cross_fitted(scorer, data, options), own)
+        plain = _without_versions(found.head, data, options)
         data = data.at(own)
-        counts = data.weight if none_share is None else _with_share(data.labels, data.weight, none_share)
-        only_classes = groups is not None and none_share is not None and not (data.labels == NONE).any()
-        after = evaluate(*(_given_a_class(*answers) if only_classes else answers), data.labels, weight=counts)
-        fitted = replace(scorer, report=_report(scorer, found, data, after, counts))
-        warn_if_bad(fitted)
+        fitted = replace(scorer, report=replace(_report(scorer, found, data, answers, none_share), **plain))
+        if not misplaced:
+            warn_if_bad(fitted)
     drawn = np.ones(len(data.labels), bool) if none_share is None else data.labels != NONE  # from the inputs to come
     drawn = drawn if data.weight is None else drawn & (data.weight > 0)
     return _with_guarantees(fitted, _at(answers, drawn), data.at(drawn), seed)
-
-
-class _Rows(NamedTuple):
-    """What a scorer is fitted to, one entry per row."""
-
-    logits: Floats
-    labels: Ints
-    weight: Floats | None
-    none_weight: Floats | None
-    distances: Floats | None
-    groups: Ints | None
-    own: Ints | None
-    read: Floats | None = None  # what the calibrator takes of the logits, the same in all folds
-
-    def at(self, which: Any) -> _Rows:
-        return _Rows(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
 
 
 def _at(answers: tuple[Prediction, Readout], which: Any) -> tuple[Prediction, Readout]:
     return answers[0][which], Readout(*(part[which] for part in answers[1]))
 
 
-def _with_guarantees(scorer: Scorer, answers: tuple[Prediction, Readout], rows: _Rows, seed: int) -> Scorer:
+def _with_guarantees(scorer: Scorer, answers: tuple[Prediction, Readout], rows: Rows, seed: int) -> Scorer:
     """With what `threshold` and `predict_set` look at, of the rows that are like the inputs to come."""
     prediction, readout = answers
     hits, confidence = prediction.top == rows.labels, prediction.confidence.astype(np.float64)
@@ -103,49 +88,7 @@ def _with_guarantees(scorer: Scorer, answers: tuple[Prediction, Readout], rows: 
     )
 
 
-def _given_a_class(prediction: Prediction, readout: Readout) -> tuple[Prediction, Readout]:
-    """The answers given "not none", for rows that all have a class although NONE has a prior."""
-    log_known = np.log1p(-np.exp(np.minimum(readout.log_none, -1e-12)))
-    known = np.exp(log_known)
-    given = {"none": 0 * known, "confidence": prediction.confidence / known, "ambiguous": prediction.ambiguous / known}
-    log_none = np.full_like(readout.log_none, -np.inf)
-    return replace(prediction, **given), Readout(readout.log_probs - log_known[:, None], log_none)
-
-
-def _check_versions(versions_of: Array, labels: Ints) -> Ints:
-    """For each row the index of the validation row that it is a version of."""
-    groups = check_groups(versions_of, labels)
-    if ((groups < 0) | (groups >= len(labels))).any() or (groups[groups] != groups).any():
-        raise ValueError("versions_of must hold indices of rows that are versions of themselves")
-    return groups
-
-
-def _with_share(labels: Ints, weight: Floats | None, none_share: float) -> Floats:
-    """Weights with which the NONE rows are this share of all."""
-    counts = np.ones(len(labels)) if weight is None else weight
-    none = labels == NONE
-    if not none.any():
-        return counts
-    factor = none_share / (1 - none_share) * counts[~none].sum() / max(float(counts[none].sum()), 1e-300)
-    return np.where(none, counts * factor, counts)
-
-
-def _checked(values: Array, labels: Array, none_share: float | None) -> tuple[Any, int, Ints]:
-    """Values (N, K) and labels; one column, or no second axis, is a problem of two classes."""
-    rows = to_numpy(values)
-    rows = rows[:, None] if rows.ndim == 1 else rows
-    if rows.ndim == 2 and rows.shape[1] == 1:
-        rows, _ = check_rows(rows, np.zeros(len(rows), int), "logits")
-        column, classes = check_labels(labels, np.hstack([rows, rows]), "logits"), 2
-    else:
-        rows, column = check_rows(rows, labels, "logits")
-        classes = rows.shape[1]
-    if none_share is not None and not (column == NONE).any():
-        raise ValueError("none_share is the prior of NONE, and no row is labelled NONE: omit it, or add such rows")
-    return np.asarray(rows), classes, column
-
-
-def _fit(head: Head, rows: _Rows, options: dict[str, Any]) -> Scorer:
+def _fit(head: Head, rows: Rows, options: dict[str, Any]) -> Scorer:
     logits, labels, weight = rows[:3]
     before = AffineCalibration.fit(logits, labels, weight=weight) if options["rescale"] else None
     logits = logits if before is None else before(logits)
@@ -193,7 +136,7 @@ def fit_none_calibrator(log_none: Floats, labels: Ints, weight: Floats | None) -
     return ExponentialCalibration.fit(log_none[:, None], is_none, at_most_one=True, weight=weight)
 
 
-def _cross_fitted(scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> tuple[Prediction, Readout]:
+def _cross_fitted(scorer: Scorer, rows: Rows, options: dict[str, Any]) -> tuple[Prediction, Readout]:
     """Predictions of the same rows, each by a fit that did not see it; by the fit itself where rows are too few."""
     count = len(rows.labels)
     folds = FOLDS if rows.logits.size <= MANY else 2
@@ -216,14 +159,33 @@ def _cross_fitted(scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> tuple
     return Prediction(*joined[:5]), Readout(*joined[5:])
 
 
-def _scored(scorer: Scorer, rows: _Rows) -> tuple[Prediction, Readout]:
+def _without_versions(head: Head, rows: Rows, options: dict[str, Any]) -> dict[str, Any]:
+    """ECE and NLL of the validation rows by a fit to these alone, for the report of a fit with versions of them."""
+    if rows.own is None or rows.distances is None:
+        return {}
+    alone = rows.at((rows.own == 1) & (rows.labels != NONE))._replace(distances=None, groups=None, own=None)
+    options = options | {"none_share": None, "order": "keep", "like": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        answers = given_a_class(*_cross_fitted(_fit(head, alone, options), alone, options))
+    found = evaluate(*answers, alone.labels, weight=alone.weight)
+    return {"plain_ece": found.ece.value, "plain_nll": found.nll.value}
+
+
+def _scored(scorer: Scorer, rows: Rows) -> tuple[Prediction, Readout]:
     return answer_and_readout(scorer, rows.logits, NUMPY, rows.distances, rows.read)
 
 
-def _report(scorer: Scorer, found: Detected, rows: _Rows, after: Evaluation, weight: Floats | None) -> FitReport:
+def _report(
+    scorer: Scorer, found: Detected, rows: Rows, answers: tuple[Prediction, Readout], none_share: float | None
+) -> FitReport:
+    """Of the validation rows and their cross-fitted answers."""
     plain, labels = Scorer(classes=scorer.classes, head=scorer.head), rows.labels
-    before = evaluate(*_scored(plain, rows._replace(distances=None)), labels, weight=weight)
     known = labels[labels != NONE]
+    given_class = rows.groups is not None and none_share is not None and len(known) == len(labels)
+    weight = rows.weight if none_share is None else with_share(labels, rows.weight, none_share)
+    before = evaluate(*_scored(plain, rows._replace(distances=None)), labels, weight=weight)
+    after = evaluate(*(given_a_class(*answers) if given_class else answers), labels, weight=weight)
     return FitReport(
         rows=after.rows,
         none_rows=after.none_rows,
@@ -236,10 +198,11 @@ def _report(scorer: Scorer, found: Detected, rows: _Rows, after: Evaluation, wei
         perfect_ece=after.perfect_ece,
         accuracy=before.accuracy.value,
         largest_class=float(np.bincount(known).max() / len(labels)) if len(known) else 0.0,
+        given_class=given_class,
     )
 
 
-def _warn_of_a_guess(found: Detected, scorer: Scorer, rows: _Rows, options: dict[str, Any]) -> None:
+def _warn_of_a_guess(found: Detected, scorer: Scorer, rows: Rows, options: dict[str, Any]) -> None:
     """Warns where the head is a guess, and the other one would give other answers."""
     if found.other is None:
         return

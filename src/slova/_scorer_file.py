@@ -176,7 +176,8 @@ def _report_problems(found: FitReport) -> Iterator[str]:
     if not 0 <= found.none_rows <= found.rows:
         yield f"the report has {found.none_rows} NONE rows of {found.rows}"
     shares = (found.ece_before, found.ece_after, found.error, found.perfect_ece, found.accuracy, found.largest_class)
-    if any(share < 0 or share > 1 for share in shares) or min(found.nll_before, found.nll_after) < 0:  # NaN is unknown
+    losses = (found.nll_before, found.nll_after, found.plain_nll or 0.0)
+    if any(share < 0 or share > 1 for share in (*shares, found.plain_ece or 0.0)) or any(loss < 0 for loss in losses):
         yield "the report must have shares from 0 to 1, and no negative NLL"
 
 

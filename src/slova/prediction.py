@@ -43,6 +43,7 @@ COLUMNS = ("label", "confidence", "none", "ambiguous")
 """The columns of a prediction in files and responses."""
 
 SHOWN = 6  # rows of a repr
+NOTE = "NONE is likelier than the label in {:,} rows: reject= rejects rows of low confidence"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +56,8 @@ class Prediction:
     ambiguous: the probability of another class; `confidence + none + ambiguous` is 1.
     top: the most probable class, also where it was rejected.
 
-    It unpacks to the first four, has a length, and is sliced by rows.
+    It unpacks to the first four, has a length, and is sliced by rows. `confidence_given_class` is the confidence for
+    inputs that are known to have a class.
     """
 
     label: Answers
@@ -75,6 +77,11 @@ class Prediction:
         if isinstance(rows, int | np.integer):
             rows = slice(int(rows), int(rows) + 1 or None)
         return Prediction(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @property
+    def confidence_given_class(self) -> BatchFloats:
+        """The probability of the top class given that some class fits: confidence / (1 - none)."""
+        return self.confidence / (self.confidence + self.ambiguous).clip(min=1e-30)  # 0 where none is 1
 
     def to_dict(self) -> dict[str, Array]:
         """The columns label, confidence, none and ambiguous by name."""
@@ -104,4 +111,6 @@ class Prediction:
         if rows > SHOWN:
             lines.append(f"{'…':>12}")
         mean = f", mean confidence {columns[1].mean():.3f}" if rows else ""
-        return "\n".join([*lines, f"Prediction of {rows:,} rows, {int(self._rejected.sum()):,} rejected{mean}"])
+        lines.append(f"Prediction of {rows:,} rows, {int(self._rejected.sum()):,} rejected{mean}")
+        likely = int((~self._rejected & (columns[2] > columns[1])).sum())
+        return "\n".join([*lines, *([NOTE.format(likely)] if likely else [])])

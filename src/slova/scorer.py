@@ -246,6 +246,7 @@ class Scorer:
             return [*about, none]
         about[-1] += f" on {self.report.rows:,} rows"
         ece = f"ECE {self.report.ece_before:.3f} -> {self.report.ece_after:.3f}"
+        ece += " given a class" if self.report.given_class else ""
         return [*about, ece, none, *filter(None, [self.report.shift])]
 
     def _checked(self, values: Logits) -> tuple[Logits, Backend]:

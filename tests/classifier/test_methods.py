@@ -61,7 +61,7 @@ def test_a_page_is_written(classifier, blobs, tmp_path):
 def test_names_are_those_of_the_labels_and_survive_a_file(network, blobs, tmp_path, mlp):
     points, labels = blobs(1000, 1)
     texts = np.array(["north-east", "a", "b", "c"])[labels]
-    with pytest.warns(UserWarning, match="check that labels and rows have the same order"):
+    with pytest.warns(UserWarning, match="sorted unless names= gives them in the order of the columns"):
         Classifier.fit(network, points, texts)  # sorted, and not in the order of the outputs
     fitted = Classifier.fit(network, points, texts, names=["north-east", "a", "b", "c"])
     fitted.save(tmp_path / "model.slova")

@@ -115,11 +115,21 @@ def test_the_remedy_names_a_head_only_if_it_was_recognised(rows_of):
         assert ("head=" in str(caught[0].message)) == named
 
 
-def test_labels_in_another_order_than_the_columns_warn(rows_of):
+@pytest.mark.parametrize("order", [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 5, 4]])
+def test_labels_in_another_order_than_the_columns_warn_once(rows_of, order):
+    """Also where most classes are in their places."""
     logits, labels = rows_of(rows=1000, none=0)
-    with pytest.warns(CalibrationWarning, match="check that labels and rows have the same order") as caught:
-        Scorer.fit(logits, (labels + 1) % 6)
+    with pytest.warns(CalibrationWarning, match="if the columns had another order: label k must be column k") as caught:
+        Scorer.fit(logits, np.array(order)[labels])
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_poor_network_whose_classes_are_in_their_places_is_not_told_to_move_them(rows_of):
+    logits, labels = rows_of(rows=1000, none=0)
+    labels[::2] = np.random.default_rng(0).permutation(labels[::2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Scorer.fit(logits, labels, head="slova")
 
 
 @pytest.mark.parametrize("per_class", [False, True])

@@ -97,6 +97,8 @@ METHODS = {
     "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, "P", _DASH),
     "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, "s", _DASH),
     "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, "D", _DOT),
+    "softmax_mixed_exposed": Look("Softmax, augmented, outlier exposure", _PINK, "s", _BOTH),
+    "softmax_mixed_none_class": Look("Softmax, augmented, NONE as a class", _PINK, "D", _BOTH),
     "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, "s", _DASH),
     "softmax_mixed_ensemble_degraded": Look(
         "Softmax, augmented, ensemble, temperature on clean and degraded images", _BLUE, "D", _DOT
@@ -156,6 +158,7 @@ METRICS = {
     "accuracy": Metric("Accuracy", larger=True),
     "error": Metric("Error"),
     "ece": Metric("ECE"),
+    "outcomes_ece": Metric("ECE of K + 1 outcomes"),
     "nll": Metric("NLL"),
     "brier": Metric("Brier score"),
     "mmc": Metric("MMC"),

@@ -10,12 +10,14 @@ of the images, without synchronisation, so that a training step can be captured 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova.vision import draws
+from slova.vision.outliers import can_be_read
 
 __all__ = ["OPERATIONS", "WHITE", "apply_operation", "random_operation", "random_strength"]
 
@@ -39,21 +41,30 @@ def random_strength(images: Tensor, generator: Generator | None = None) -> Tenso
 def apply_operation(images: Tensor, chosen: Tensor, strength: Tensor, sign: Tensor) -> Tensor:
     """Each image after the operation of its number in `OPERATIONS`, at its strength in [0, 1] and in the direction of
     its sign; all three are (N,)."""
-    levels = (images * WHITE).round()
-    made = _transform(levels, *_affine(levels, chosen, strength * sign)).round()
-    pixelwise = (_autocontrast(levels), _equalize(levels), _solarize(levels, strength))
-    for number, candidate in enumerate(pixelwise):
-        made = torch.where(_column(chosen == number), candidate, made)
+    levels = made = (images * WHITE).round()
+    parts = levels, chosen, strength, sign
+    for number, operation in enumerate(CHANGES):
+        own = chosen >= number if operation is _move else chosen == number
+        made = _replace_some(own, made, parts, operation)
     return made / WHITE
 
 
-def _autocontrast(levels: Tensor) -> Tensor:
+def _replace_some(own: Tensor, images: Tensor, parts: tuple[Tensor, ...], change: Callable[..., Tensor]) -> Tensor:
+    """The images (N, C, H, W), of which some, `own` (N,), are what `change` makes of their rows of the parts. On a
+    device it is given all rows: which ones they are cannot be read there without synchronisation."""
+    if not can_be_read(images):
+        return torch.where(_column(own), change(*parts), images)
+    rows = own.nonzero()[:, 0]
+    return images.index_copy(0, rows, change(*(part[rows] for part in parts))) if len(rows) else images
+
+
+def _autocontrast(levels: Tensor, *_: Tensor) -> Tensor:
     """Each channel stretched from its darkest and brightest pixel to 0 and 255."""
     low, high = levels.amin((2, 3), keepdim=True), levels.amax((2, 3), keepdim=True)
     return torch.where(high > low, ((levels - low) * WHITE / (high - low).clamp_min(1)).floor(), levels)
 
 
-def _equalize(levels: Tensor) -> Tensor:
+def _equalize(levels: Tensor, *_: Tensor) -> Tensor:
     """Each channel with about as many pixels of each level, by integers as in the published code; unchanged where the
     pixels, without the brightest ones, are too few for 255 levels."""
     pixels = levels.flatten(2).long()
@@ -66,10 +77,15 @@ def _equalize(levels: Tensor) -> Tensor:
     return torch.where(step[..., None] > 0, table.gather(2, pixels).view_as(levels), levels)
 
 
-def _solarize(levels: Tensor, strength: Tensor) -> Tensor:
+def _solarize(levels: Tensor, chosen: Tensor, strength: Tensor, sign: Tensor) -> Tensor:
     """Levels above a threshold are inverted."""
     threshold = WHITE + 1 - ((WHITE + 1) * _column(strength)).floor()
     return torch.where(levels < threshold, levels, WHITE - levels)
+
+
+def _move(levels: Tensor, chosen: Tensor, strength: Tensor, sign: Tensor) -> Tensor:
+    """Rotated, sheared or translated."""
+    return _transform(levels, *_affine(levels, chosen, strength * sign)).round()
 
 
 def _affine(levels: Tensor, chosen: Tensor, amount: Tensor) -> tuple[Tensor, Tensor]:
@@ -102,3 +118,6 @@ def _transform(levels: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 def _column(values: Tensor) -> Tensor:
     return values[:, None, None, None]
+
+
+CHANGES: tuple[Callable[..., Tensor], ...] = (_autocontrast, _equalize, _solarize, _move)  # the last is all the others

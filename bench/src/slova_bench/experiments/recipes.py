@@ -5,6 +5,7 @@ where a method has it, else by the confidence. A mixture of four clean images to
 outcomes. FPR95 is in two conventions: the share of OOD images accepted where 95 % of the clean ones are (`fpr95`), and
 that of clean images rejected where 95 % of the OOD images are (`fpr95_ood`, OpenOOD's since version 1.5). The mean
 confidence is that of the classes given "not none" (`mmc`), and of the classes among all K + 1 outcomes (`confidence`).
+Clean and shifted sets have the ECE of the latter, too (`outcomes_ece`): P(none) lowers the confidence.
 """
 
 from __future__ import annotations
@@ -30,9 +31,15 @@ def sets(bench: Bench) -> list[TestSet]:
 
 def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
     if test.shift or (evaluation.labels != NONE).any():
-        return shift.measure(test, evaluation)
+        return shift.measure(test, evaluation) | _among_all(evaluation)
     swapped = fpr95(-evaluation.score, -evaluation.clean_score)
     return ood.measure(test, evaluation) | {"fpr95_ood": swapped} | _mixed(evaluation)
+
+
+def _among_all(evaluation: Evaluation) -> dict[str, float]:
+    """Mean confidence, and its ECE, of the classes among all K + 1 outcomes, of images that have a class."""
+    probs = _outcomes(evaluation.readout, evaluation)[:, :-1]
+    return {"confidence": mmc(probs), "outcomes_ece": ece(probs, evaluation.labels)}
 
 
 def _mixed(evaluation: Evaluation) -> dict[str, float]:
@@ -58,8 +65,8 @@ def _outcomes(readout: Readout, evaluation: Evaluation) -> Array:
 
 
 def metrics(method: Method, test: TestSet, bench: Bench) -> tuple[str, ...]:
-    """A method that only ranks images has rows of OOD sets only. Two metrics are not required, as older rows
-    lack them: `fpr95_ood` and `confidence`."""
+    """A method that only ranks images has rows of OOD sets only. Three metrics are not required, as older
+    rows lack them: `fpr95_ood`, `confidence` and `outcomes_ece`."""
     if test.test == bench.dataset.test:
         return () if method.rank else shift.METRICS
     return (*ood.OUTSIDE, *MIXED)
@@ -71,6 +78,7 @@ EXPERIMENT = Experiment(
         "temperature", "temperature_degraded", "softmax_fit", "ova_fit", "slova_none_fit",
         "logitnorm", "rotpred", "augmix", "augmix_degraded", "pixmix", "pixmix_degraded",
         "softmax_mixed", "softmax_mixed_degraded", "softmax_mixed_flip", "softmax_mixed_fit",
+        "softmax_mixed_none_class", "softmax_mixed_exposed",
         "slova_image_mixed", "slova_image_mixed_no_distances", "slova_image_mixed_flip",
         "softmax_mixed_ensemble", "softmax_mixed_ensemble_degraded", "slova_image_mixed_ensemble",
         "softmax_augmented", "softmax_augmented_degraded", "softmax_augmented_flip", "softmax_augmented_fit",

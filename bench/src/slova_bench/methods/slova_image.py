@@ -17,13 +17,13 @@ from slova_bench.stable import stable
 
 @stable("image_recipe_with_cross_entropy")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = augment(images, labels, mixed=0.0)
+    images, labels = augment(images, labels, degraded=0.5, mixed=0.0)
     return ova_loss(network(images).float(), labels, cross_entropy=1.5)
 
 
 @stable("image_recipe_loss")
 def loss_without_cross_entropy(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = augment(images, labels, mixed=0.0)
+    images, labels = augment(images, labels, degraded=0.5, mixed=0.0)
     return ova_loss(network(images), labels)
 
 

@@ -16,7 +16,7 @@ from slova_bench.stable import stable
 
 @stable("softmax_augmented_loss")
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = augment(images, labels, mixed=0.0, outliers=0.0)
+    images, labels = augment(images, labels, degraded=0.5, mixed=0.0, outliers=0.0)
     return functional.cross_entropy(network(images).float(), labels)
 
 

@@ -1,8 +1,9 @@
 """Softmax with NONE as a class of its own (Zhang and LeCun 2017), trained with the degraded images and the outliers of
-the image recipe, with temperatures fitted on clean and degraded validation images and outliers. Ranked by the
-probability of that class."""
+the image recipe, with its mixed images or without, with temperatures fitted on clean and degraded validation images and
+outliers. Ranked by the probability of that class."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from torch import Tensor, nn, where
@@ -24,8 +25,10 @@ def network(backbone: Backbone, classes: int) -> nn.Sequential:
 
 
 @stable("none_class_loss")
-def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
-    images, labels = augment(images, labels, mixed=0.0)
+def loss(
+    network: nn.Module, images: Tensor, labels: Tensor, rows: int, degraded: float = 0.5, mixed: float = 0.0
+) -> Tensor:
+    images, labels = augment(images, labels, degraded=degraded, mixed=mixed)
     logits = network(images).float()
     return functional.cross_entropy(logits, where(labels < 0, logits.shape[1] - 1, labels))
 
@@ -46,12 +49,6 @@ def fit(rows: CalibrationRows) -> Fitted:
     return readout
 
 
-METHOD = replace(
-    softmax.METHOD,
-    name="softmax_none_class",
-    network=network,
-    loss=loss,
-    fit=fit,
-    calibrate_on=("clean", "degraded", "outliers"),
-    score="none",
-)
+METHOD = replace(softmax.METHOD, name="softmax_none_class", network=network, loss=loss, fit=fit, score="none")
+METHOD = replace(METHOD, calibrate_on=("clean", "degraded", "outliers"))
+MIXED = replace(METHOD, name="softmax_mixed_none_class", loss=partial(loss, degraded=0.25, mixed=0.5))

@@ -61,12 +61,12 @@ def group_of(method: str) -> str:
         return ENSEMBLES
     if method.endswith(("_flip", "_turns", "_mirror")):
         return VIEWS
+    if method.endswith(("_none_class", "_exposed")):
+        return OUTLIERS
     if method.startswith(("slova_image_mixed", "softmax_mixed")):
         return RECIPE if method.startswith("slova") else AUGMENTED
     if method.startswith("slova_image"):
         return UNMIXED
-    if method.startswith(("softmax_none_class", "softmax_exposed")):
-        return OUTLIERS
     if method.startswith(SAME):
         return UNMIXED if method.removeprefix(SAME).lstrip("_") in CALIBRATED else PUBLISHED
     return PLAIN if method.startswith(("temperature", "softmax", "ova", "slova", "retrofit")) else PUBLISHED
