@@ -38,9 +38,9 @@ OTHERS = (
 )
 
 
-def page() -> str:
+def page(results: ResultsFolder | None = None) -> str:
     """The README with the present results."""
-    results = ResultsFolder.read(ROOT / "bench" / "results")
+    results = results or ResultsFolder.read(ROOT / "bench" / "results")
     parts = (of_recipes(results), OTHERS, table(results), words(results))
     text = _between(PAGE.read_text(encoding="utf-8"), PITCH, PITCH_END, pitch(results))
     return _between(text, BEGIN, END, "\n\n".join(parts))

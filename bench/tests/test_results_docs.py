@@ -34,23 +34,35 @@ def filled(folder: Path, *, reverse: bool = False, kind: str = "") -> ResultsFol
     return ResultsFolder.read(folder)
 
 
-def test_the_page_matches_the_committed_results():
+@pytest.fixture(scope="module")
+def committed() -> ResultsFolder:
+    """Its files are read once."""
+    return ResultsFolder.read(ROOT / "bench" / "results")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> str:
+    """That of a few rows."""
+    return results_page(filled(tmp_path_factory.mktemp("few")), None, {})
+
+
+def test_the_page_matches_the_committed_results(committed):
     """The verdicts on stale rows are part of the page: a change of code that makes rows stale makes the page so, too.
     They need PyTorch. Figures must exist but are not drawn again."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("PyTorch is not installed")
-    now = results_page(ResultsFolder.read(ROOT / "bench" / "results"), ROOT / "docs" / "figures")
+    now = results_page(committed, ROOT / "docs" / "figures")
     assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova bench report --docs docs"
 
 
-def test_the_numbers_of_the_readme_are_those_of_the_rows():
+def test_the_numbers_of_the_readme_are_those_of_the_rows(committed):
     spec = importlib.util.spec_from_file_location("make_readme", ROOT / "docs" / "make_readme.py")
     make_readme = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make_readme)
-    table = make_readme.table(ResultsFolder.read(ROOT / "bench" / "results"))
+    table = make_readme.table(committed)
     assert table.count("\n") == len(make_readme.METHODS) + 1
     page = make_readme.PAGE.read_text()
-    assert page == make_readme.page(), "README.md is stale: run `make docs`"
+    assert page == make_readme.page(committed), "README.md is stale: run `make docs`"
 
 
 def test_every_figure_of_the_page_is_there_and_every_link_leads_somewhere():
@@ -88,10 +100,10 @@ def test_seeds_of_the_parts_are_counted_in_rows(tmp_path):
     assert seeds(results, ("theorem.csv", "missing.csv")) == "2"
 
 
-def test_everything_in_the_paper_has_a_counterpart_or_a_command(tmp_path):
-    for page in (PAGE.read_text(encoding="utf-8"), results_page(filled(tmp_path), None, {})):
+def test_everything_in_the_paper_has_a_counterpart_or_a_command(page):
+    for shown in (PAGE.read_text(encoding="utf-8"), page):
         for item in PAPER_ITEMS:
-            (line,) = [line for line in page.splitlines() if line.startswith(f"| {item} |")]
+            (line,) = [line for line in shown.splitlines() if line.startswith(f"| {item} |")]
             assert re.search(r"\]\(#|\]\(method\.md\)|`slova bench (run \w+ --on \w+|report --docs docs)`", line), line
 
 
@@ -104,8 +116,7 @@ def test_the_first_figure_needs_no_experiment_and_is_not_taken_for_the_tenth():
     assert (experiment_for("Fig. 1"), experiment_for("Fig. 10")) == ("", "stability")
 
 
-def test_what_was_not_run_is_named_with_its_command(tmp_path):
-    page = results_page(filled(tmp_path), None, {})
+def test_what_was_not_run_is_named_with_its_command(page):
     assert (
         "| Table 1 | error and MMC out of distribution (Sec. 4.2) | not run yet: `slova bench run ood --on cifar10` |"
         in page
@@ -118,17 +129,15 @@ def test_a_folder_without_results_states_the_command_to_run(tmp_path):
     assert "`slova bench run shift --on digits`" in page
 
 
-def test_the_same_rows_give_the_same_bytes_and_no_folder_is_named(tmp_path):
-    one, other = filled(tmp_path / "a"), filled(tmp_path / "b", reverse=True)
-    assert results_page(one, None, {}) == results_page(other, None, {})
-    assert str(tmp_path) not in results_page(one, None, {})
+def test_the_same_rows_give_the_same_bytes_and_no_folder_is_named(page, tmp_path):
+    assert results_page(filled(tmp_path / "other", reverse=True), None, {}) == page
+    assert str(tmp_path.parent) not in page
     assert not re.search(r"/(home|tmp|work|root)/", PAGE.read_text(encoding="utf-8"))
 
 
-def test_results_of_a_quick_run_are_marked(tmp_path):
-    usual = results_page(filled(tmp_path / "usual"), None, {})
-    quick = results_page(filled(tmp_path / "quick", kind="-quick"), None, {})
-    assert "(quick)" not in usual
+def test_results_of_a_quick_run_are_marked(page, tmp_path):
+    quick = results_page(filled(tmp_path, kind="-quick"), None, {})
+    assert "(quick)" not in page
     assert "### CIFAR-10: quartiles over shifts (quick)" in quick
     assert "(#cifar-10-ranks-under-shift-quick)" in quick
     assert "### CIFAR-10: effect of each step (quick)" in quick, "its rows are those of shift"
@@ -171,8 +180,8 @@ def test_the_page_and_its_figures_are_written_together(tmp_path):
     assert "](#cifar-10-accuracy-and-calibration-under-shift)" in page
 
 
-def test_the_cards_of_the_networks_match_the_committed_results(tmp_path):
-    written = write_cards(ResultsFolder.read(ROOT / "bench" / "results"), tmp_path)
+def test_the_cards_of_the_networks_match_the_committed_results(committed, tmp_path):
+    written = write_cards(committed, tmp_path)
     assert {path.name for path in written} == {path.name for path in (ROOT / "bench" / "models" / "cards").iterdir()}
     for path in written:
         text = path.read_text(encoding="utf-8")
