@@ -159,10 +159,10 @@ def test_rows_of_different_shapes_are_refused(tmp_path):
 
 
 def test_the_weights_of_a_torch_program_want_no_gradients_and_those_of_the_network_still_do(tmp_path):
-    network = convolution()
+    network = nn.Sequential(nn.Flatten(), nn.Linear(192, 4))
     Classifier(network, Scorer(classes=4)).export(tmp_path / "model.pt2", images(8))
     module = torch.export.load(tmp_path / "model.pt2").module()
-    assert [weight.requires_grad for weight in module.parameters()] == [False] * 6
+    assert [weight.requires_grad for weight in module.parameters()] == [False] * 2
     assert not module(images(2))[1].requires_grad
     assert all(weight.requires_grad for weight in network.parameters())
 
