@@ -71,7 +71,7 @@ def test_rows_at_an_edge_are_counted_with_their_largest_difference():
 def test_all_logits_given_are_compared(tmp_path):
     assert (
         Scorer(classes=3)
-        .export(tmp_path / "scorer.pt2", logits=np.tile(random_inputs(Scorer(classes=3)), (10, 1)))
+        .export(tmp_path / "scorer.onnx", logits=np.tile(random_inputs(Scorer(classes=3)), (10, 1)))
         .rows
         == 640
     )
