@@ -17,6 +17,7 @@ from sklearn.datasets import load_sample_images
 from slova_bench import shifts
 
 SEEDS = 8  # the gradient after motion blur varies by 3.5 % from seed to seed on 200 images; the mean of eight by 1.2 %
+FEW = 3  # for the others on the photographs
 FIXED = {"gaussian_blur", "defocus_blur", "zoom_blur", "brightness", "contrast", "saturate"}  # nothing is random
 FIXED |= {"pixelate", "jpeg_compression"}
 HOME = Path(os.environ.get("SLOVA_DATA", "nowhere"))
@@ -59,7 +60,8 @@ def test_corruptions_have_the_statistics_of_the_original(images, name, severity)
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} in SLOVA_DATA")
     clean = {"photographs": photographs, "cifar10": cifar10}[images]()
-    seeds, relative, absolute = (1, 0.01, 0.1) if name in FIXED else (SEEDS, 0.05, 0.5)
+    several = SEEDS if images == "cifar10" or name == "motion_blur" else FEW
+    seeds, relative, absolute = (1, 0.01, 0.1) if name in FIXED else (several, 0.05, 0.5)
     runs = [statistics(shifts.corrupt(clean, name, severity, seed=seed), clean) for seed in range(seeds)]
     ours = {column: np.mean([run[column] for run in runs]) for column in runs[0]}
     row = ROWS[images, name, severity]

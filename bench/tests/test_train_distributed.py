@@ -39,7 +39,7 @@ def digits(seed, **options):
 
 @cache
 def every():
-    """The test leaves them in a file: scikit-learn, which has them, takes as long to import as two networks to train."""
+    """The test leaves them in a file: scikit-learn, which has them, takes longer to import than they to be learned."""
     if __name__ == "__main__":
         return torch.load(Path(sys.argv[1]) / "digits.pt")
     split = data.load("digits-train")
