@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Histograms:
     def append(self, histograms: Iterable[Histogram]) -> None:
         self.journal.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.journal.parent), open(self.journal, "a") as file:
-            file.write("".join(f"\n{json.dumps(astuple(histogram))}" for histogram in histograms))
+            file.write("".join(f"\n{json.dumps([h.cell, h.count, h.hits, h.total])}" for h in histograms))
 
     def read(self) -> list[Histogram]:
         """All histograms, those of an interrupted run too; an incomplete line is dropped: its cell was not finished."""

@@ -12,6 +12,7 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -55,8 +56,8 @@ class Cell(NamedTuple):
     @property
     def key(self) -> tuple[object, ...]:
         """What makes two cells the same; the number of images does not."""
-        numbers = (float(_number(self.level)), float(_number(self.parameter_value)))
-        return (*self[:3], self.parameter, numbers[1], *self[3:6], numbers[0], self.seed)
+        level, value = _as_read(self.level), _as_read(self.parameter_value)
+        return (*self[:3], self.parameter, value, *self[3:6], level, self.seed)
 
 
 class Row(NamedTuple):
@@ -193,6 +194,12 @@ def _text(rows: Iterable[tuple[object, ...]]) -> str:
 def _number(value: float) -> str:
     """Eight digits, which are the same eight digits after reading."""
     return f"{value:.8g}"
+
+
+@lru_cache(10_000)
+def _as_read(value: float) -> float:
+    """A number after it was written and read; there are few levels and many rows."""
+    return float(_number(value))
 
 
 def _closed(path: Path) -> Iterator[Row]:
