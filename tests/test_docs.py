@@ -2,17 +2,17 @@
 
 import doctest
 import importlib.util
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from torch import nn
+
+from slova.cli import main
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [
@@ -66,7 +66,7 @@ def test_snippets_run(snippet, tmp_path, monkeypatch):
     assert set(names) > before
 
 
-def test_the_commands_of_the_readme_run(tmp_path):
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
     readme = (ROOT / "README.md").read_text()
     commands = [line for line in readme.splitlines() if line.startswith("slova ")]
     assert len(commands) == 4
@@ -76,10 +76,10 @@ def test_the_commands_of_the_readme_run(tmp_path):
         logits = generator.normal(-3, 1, (2000, 3))
         logits[np.arange(2000), labels] += generator.normal(5, 3, 2000)
         np.savez(tmp_path / f"{name}.npz", logits=logits.astype(np.float32), labels=labels)
+    monkeypatch.chdir(tmp_path)
     for command in commands:
-        words = [sys.executable, "-m", "slova", *shlex.split(command, comments=True)[1:]]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=os.environ)
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(main, shlex.split(command, comments=True)[1:])
+        assert done.exit_code == 0, done.stderr
     assert {"model.slova", "answers.csv", "report.html"} <= {path.name for path in tmp_path.iterdir()}
 
 

@@ -103,6 +103,18 @@ np.savez("val.npz", logits=logits, labels=labels)
     assert said.split()[:2] == ["label,confidence,none,ambiguous", "<!doctype"]
 
 
+def test_the_installed_comparison_runs_anywhere(installed):
+    """In any folder, with no checkout in sight, and it leaves its results and its store there."""
+    code = "import os; os.mkdir('away'); os.chdir('away'); from slova.cli import main; main(prog_name='slova')"
+    installed("python", "-c", code, "bench", "run", "ood", "--quick", "--methods", "slova")
+    code = """
+import csv, os
+print(sorted(os.listdir("away")))
+print({row["method"] for row in csv.DictReader(open("away/results/ood-digits-quick.csv", newline=""))})
+"""
+    assert installed("python", "-W", "ignore", "-c", code).splitlines() == ["['.slova', 'results']", "{'slova'}"]
+
+
 def test_the_citation_names_this_version():
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
 

@@ -1,12 +1,7 @@
 """Every experiment in its quick form on digits, from the command line to rows that make sense."""
 
-import csv
 import math
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +14,6 @@ from slova_bench.parquet import load_table
 from slova_bench.results import Results
 from slova_bench.shifts import DIGITS
 
-import slova
 from slova.cli import main
 
 SHIFTS = {(name, level) for name in DIGITS.names for level in range(1, 6)} | {("", 0)}
@@ -141,26 +135,3 @@ def test_a_second_run_does_nothing_and_changes_nothing(folder, experiment):
     assert done.exit_code == 0, done.stderr  # with no store to find weights in, and none made
     assert " 0 of them new" in done.stderr
     assert {path: path.read_bytes() for path in files} == files
-
-
-def test_an_installed_package_runs_anywhere(tmp_path):
-    """The wheel's files in a folder of their own, another working directory, and no checkout in sight."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    root = Path(slova.__file__).parents[2]
-    if not (root / "pyproject.toml").exists():
-        pytest.skip("this is an installed package already")
-    subprocess.run(build, cwd=root, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(tmp_path / "site")], check=True)
-    away = tmp_path / "away"
-    away.mkdir()
-    code = "import slova, sys; from slova.cli import main; print(slova.__file__); main(sys.argv[1:], prog_name='slova')"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "bench", "run", "ood", "--quick", "--methods", "slova"],
-        cwd=away, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(tmp_path / "site"))
-    with open(away / "results" / "ood-digits-quick.csv", newline="") as file:
-        assert {row["method"] for row in csv.DictReader(file)} == {"slova"}
-    assert {path.name for path in away.iterdir()} == {"results", ".slova"}
