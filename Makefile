@@ -22,7 +22,8 @@ help:  ## what can be made
 demo: $(DEMO_READY)  ## train on digits and see refusals: a table, and slova-demo.html
 	$(BIN)/slova demo
 
-test: lint types tests  ## lint, types and the tests of both distributions
+test: lint  ## lint, types and the tests of both distributions
+	@$(MAKE) --no-print-directory -j 2 types tests  # beside each other: tests wait, for servers and for browsers
 
 lint: $(READY)
 	$(BIN)/ruff check .
