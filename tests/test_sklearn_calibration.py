@@ -90,7 +90,7 @@ def top_ece(classifier, y, probs):
 
 
 @pytest.mark.parametrize(
-    "base", [LogisticRegression(), RandomForestClassifier(20, random_state=0), LinearSVC(), GaussianNB()]
+    "base", [LogisticRegression(), RandomForestClassifier(10, random_state=0), LinearSVC(), GaussianNB()]
 )
 @pytest.mark.parametrize("multiclass", ["auto", "ovr"])
 def test_the_probabilities_are_calibrated(base, multiclass):
@@ -109,7 +109,7 @@ TABLES = {
 }
 MODELS = {
     "nb": GaussianNB(),
-    "forest": RandomForestClassifier(30, random_state=0),
+    "forest": RandomForestClassifier(15, random_state=0),
     "logistic": LogisticRegression(max_iter=500),
     "svc": LinearSVC(),
     "mlp": MLPClassifier((30,), solver="lbfgs", max_iter=200, random_state=0),
