@@ -143,18 +143,27 @@ def test_what_the_demo_recommends_exists():
         assert [word for word in words if word.startswith("--") and word not in help_text] == []
 
 
-@pytest.fixture
-def shown(browser, results, tmp_path):
-    path = tmp_path / "page.html"
+@pytest.fixture(scope="module")
+def opened(browser, results, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(page(results), encoding="utf-8")
-    shown = browser.new_page(viewport={"width": 1280, "height": 900})
-    shown.said, shown.asked = [], []
-    shown.on("console", lambda message: shown.said.append(message.text))
-    shown.on("pageerror", lambda error: shown.said.append(str(error)))
-    shown.on("request", lambda request: shown.asked.append(request.url))
-    shown.goto(f"file://{path}")
-    yield shown
-    shown.close()
+    opened = browser.new_page()
+    opened.path, opened.said, opened.asked = path, [], []
+    opened.on("console", lambda message: opened.said.append(message.text))
+    opened.on("pageerror", lambda error: opened.said.append(str(error)))
+    opened.on("request", lambda request: opened.asked.append(request.url))
+    return opened
+
+
+@pytest.fixture
+def shown(opened):
+    """The page as it is when it was just opened."""
+    opened.goto("about:blank")
+    opened.said.clear()
+    opened.asked.clear()
+    opened.set_viewport_size({"width": 1280, "height": 900})
+    opened.goto(f"file://{opened.path}")
+    return opened
 
 
 def cells(shown, table: str, group: str) -> list[list[float]]:
