@@ -15,15 +15,25 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect
 
 
-@pytest.fixture
-def page(browser):
+@pytest.fixture(scope="module")
+def opened(browser):
     page = browser.new_page()
     page.messages, page.requests = [], []
     page.on("console", lambda message: page.messages.append(message.text))
     page.on("pageerror", lambda error: page.messages.append(str(error)))
     page.on("request", lambda request: page.requests.append(request.url))
-    yield page
-    page.close()
+    return page
+
+
+@pytest.fixture
+def page(opened):
+    """As it is when it was just opened: it stores nothing."""
+    opened.goto("about:blank")
+    opened.messages.clear()
+    opened.requests.clear()
+    opened.set_viewport_size({"width": 1280, "height": 720})
+    opened.emulate_media(color_scheme="light")
+    return opened
 
 
 def test_rows_are_typed_and_answered_by_keyboard_alone(page, client, scorer):
