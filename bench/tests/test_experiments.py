@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.special import gammaincc
+from slova_bench import runner
 from slova_bench.experiments import experiments
 from slova_bench.experiments.directions import LEVELS
 from slova_bench.experiments.plane import AXIS
@@ -23,8 +24,10 @@ RANGES = {"nll": (0, math.inf), "brier": (0, 2)}  # of everything else: 0 to 1
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One store for all, so that networks are trained once."""
-    return tmp_path_factory.mktemp("comparison")
+    """One store for all, so that networks are trained once, and fewer images than a quick run has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "QUICK", 60)
+        yield tmp_path_factory.mktemp("comparison")
 
 
 def bench_run(folder, experiment: str, *options: str):
