@@ -176,17 +176,49 @@ def test_a_threshold_without_a_none_label_is_refused(blobs):
         SlovaClassifier(reject=50, none_label="?").fit(X, y)
 
 
-def test_a_none_label_that_is_a_class_or_of_another_kind_is_refused(blobs):
+def test_without_rejection_no_none_label_is_needed(blobs):
+    X, y, _ = blobs
+    classifier = SlovaClassifier(reject=0.0).fit(X, y)
+    np.testing.assert_array_equal(classifier.predict(X), classifier.predict(X, reject=0.0))
+
+
+def test_a_none_label_that_is_a_class_is_refused(blobs):
     X, y, _ = blobs
     fitted = SlovaClassifier().fit(X, y)
     with pytest.raises(ValueError, match="none_label='ash' must not be one of the classes"):
         fitted.set_params(none_label="ash").predict(X)
     with pytest.raises(ValueError, match="none_label='ash' must not be one of the classes"):
         SlovaClassifier(LogisticRegression().fit(X, y), cv="prefit", none_label="ash").fit(X, y)
-    with pytest.raises(ValueError, match="none_label=-1 must be of the type of the labels"):
-        SlovaClassifier(none_label=-1).fit(X, y)
     with pytest.raises(ValueError, match="at least two classes beside none_label, got 1 class"):
         SlovaClassifier(none_label=-1).fit(X, np.where(y == "ash", -1, 1))
+
+
+@pytest.mark.parametrize("type", [str, object])
+def test_the_type_of_the_none_label_matters_only_where_rows_are_rejected(blobs, type):
+    X, y, _ = blobs
+    for labels, none, name in ((y.astype(type), -1, "text"), ((y == "ash") * 1, "?", "int64"), (y == "ash", 2, "bool")):
+        classifier = SlovaClassifier(none_label=none, reject=0.9).fit(X, labels)
+        plain = SlovaClassifier().fit(X, labels)
+        np.testing.assert_array_equal(classifier.predict_proba(X), plain.predict_proba(X))
+        np.testing.assert_array_equal(answers := classifier.predict(X, reject=0.0), plain.predict(X))
+        assert answers.dtype == labels.dtype
+        expected = rf"reject=0\.9 requires a none_label of the type of the classes, which is {name}, got none_label="
+        for model, given in ((classifier, {}), (plain.set_params(none_label=none), {"reject": 0.9})):
+            with pytest.raises(ValueError, match=expected):
+                model.predict(X, **given)
+
+
+@pytest.mark.parametrize(
+    ("names", "none", "type"),
+    [(["a", "b", "-1"], -1, "text"), ([0, 1, -1], "-1", "int64"), ([0, 1, -1], -1.0, "int64")],
+)
+def test_a_none_label_that_only_looks_like_labels_of_the_rows_is_refused(blobs, names, none, type):
+    X, y, _ = blobs
+    y = np.array(names)[np.searchsorted(["ash", "beech", "cedar"], y)]
+    found = repr(y.tolist()[y.tolist().index(names[2])])
+    expected = f"none_label={none!r} must be of the type of the labels, which is {type}: {found} is one of them"
+    with pytest.raises(ValueError, match=expected):
+        SlovaClassifier(none_label=none).fit(X, y)
 
 
 def test_none_rows_train_the_models_to_reject_and_calibrate_p_none(blobs):

@@ -10,6 +10,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
@@ -92,6 +93,28 @@ def test_cross_validation_gives_probabilities_of_all_rows(iris):
     np.testing.assert_allclose(probs.sum(axis=1), 1)
     assert (np.unique(y)[probs.argmax(axis=1)] == y).mean() > 0.9
     assert cross_val_score(SlovaClassifier(), X, y, cv=3, scoring="roc_auc_ovr").mean() > 0.95
+
+
+ENCODERS = {
+    "bagging": lambda model: BaggingClassifier(model, n_estimators=2, random_state=0),
+    "stacking": lambda model: StackingClassifier([("slova", model)], cv=3),
+    "voting": lambda model: VotingClassifier([("slova", model), ("bayes", GaussianNB())], voting="soft"),
+    "votes": lambda model: VotingClassifier([("slova", model.set_params(reject=None)), ("bayes", GaussianNB())]),
+}
+
+
+@pytest.mark.parametrize("around", ENCODERS.values(), ids=ENCODERS)
+def test_a_none_label_in_text_does_not_disturb_meta_estimators_that_encode_the_labels(iris, around):
+    X, y = iris
+    model = SlovaClassifier(LogisticRegression(), none_label="unknown", reject=0.5)
+    assert around(model).fit(X, y).score(X, y) > 0.9
+
+
+def test_cross_validated_probabilities_do_not_depend_on_the_none_label(iris):
+    X, y = iris
+    models = SlovaClassifier(), SlovaClassifier(none_label="unknown", reject=0.5)
+    plain, named = (cross_val_predict(model, X, y, cv=3, method="predict_proba") for model in models)
+    np.testing.assert_array_equal(named, plain)
 
 
 def test_a_frozen_model_survives_cloning(iris):

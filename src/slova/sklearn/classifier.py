@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from slova.evaluation import selection_of
 from slova.prediction import Prediction
-from slova.sklearn.calibration import OutOfFold, StreamCounts, class_probs, fit_scorer, out_of_fold, recognise, splits
-from slova.sklearn.labels import check_labels, classes_of, encode, possible_labels
+from slova.sklearn.calibration import OutOfFold, StreamCounts, class_probs, fit_scorer, recognise
+from slova.sklearn.fitting import fit_models, is_native
+from slova.sklearn.labels import check_labels, check_rejection, classes_of, encode, possible_labels
 from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
-from slova.sklearn.models import Floats, Labels, Multiclass, Weight, fit_members, fit_multiclass, read_multiclass, start
+from slova.sklearn.models import Floats, Labels, Multiclass, read_multiclass, start
 from slova.thresholds import threshold_for
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     `calibration`: a name of `slova.calibration.CALIBRATORS`, a fit function, or None for no calibration.
     `keep_order`: never change which class has the largest output of the models; by default the calibration may.
     `reject`: the confidence below which `predict` returns `none_label`; None never rejects. See `threshold`.
-    `none_label`: a label of the type of the others. Training rows that have it belong to no class: the models learn to
-        reject them, and P(none) is calibrated on them.
+    `none_label`: a label that no class has, of the type of the others if rows are rejected. Training rows that have it
+        belong to no class: the models learn to reject them, and P(none) is calibrated on them. Stacking, voting and
+        others encode y as integers before they fit: there such rows are a class like the others.
 
     After fitting: `classes_`, `models_` (`slova.sklearn.models`), and `scorer_` (`slova.Scorer`).
     """
@@ -97,7 +98,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows: OutOfFold | None = OutOfFold.of(self.models_.outputs(X), labels, weight)
         else:
             params = fit_and_split_params(self, self._base, weight, groups, fit_params)
-            rows = self._fit_models(X, labels, weight, params)
+            self.models_, rows = fit_models(self, self._base, X, labels, weight, params)
         if rows is not None and isinstance(self.models_, Multiclass):
             self.models_ = replace(self.models_, response=recognise(rows, self.models_.response))
         self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration, self.keep_order)
@@ -120,7 +121,7 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         params, known = weight_params(self._base, weight), self.classes_
         if first:
             options: dict[str, Any] = {"classes": known, "method": self.response_method, "n_jobs": self.n_jobs}
-            native = self._is_native(has_none=self.none_label is not None)
+            native = is_native(self.multiclass, self._base, len(known), has_none=self.none_label is not None)
             self.models_ = start(native, self._base, X, labels, params, **options)
             self.scorer_ = fit_scorer(None, self.models_.response, len(known), None)
             self.stream_ = None
@@ -222,32 +223,14 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _is_prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")
 
-    def _is_native(self, *, has_none: bool) -> bool:
-        """Whether there is one model of all classes rather than one per class."""
-        if self.multiclass not in ("auto", "native", "ovr"):
-            raise ValueError(f"multiclass must be 'auto', 'native' or 'ovr', got {self.multiclass!r}")
-        if self.multiclass != "auto":
-            return self.multiclass == "native" or (len(self.classes_) == 2 and not has_none)
-        tags = get_tags(self._base).classifier_tags  # None of a class without scikit-learn's ClassifierMixin
-        return not has_none and (len(self.classes_) == 2 or tags is None or tags.multi_class)
-
     def _validate(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
         """X unchanged, for the estimator to validate, and y as an array."""
         validate_data(self, X, y, reset=reset, skip_check_array=True)
         return tuple(indexable(X, check_labels(y)))
 
     def _encode(self, names: NDArray[Any]) -> Labels:
-        possible_labels(self.classes_, self.none_label, self.reject)
+        check_rejection(self.classes_, self.none_label, self.reject)
         return encode(names, self.classes_, self.none_label)
-
-    def _fit_models(self, X: Any, labels: Labels, weight: Weight, params: tuple[Any, Any]) -> OutOfFold | None:
-        native = self._is_native(has_none=bool((labels < 0).any()))
-        options: dict[str, Any] = {"classes": self.classes_, "n_jobs": None if native else self.n_jobs}
-        fit: Any = partial(fit_multiclass if native else fit_members, **options)
-        self.models_ = fit(self._base, X, labels, params[0], weight=weight, method=self.response_method)
-        fit = partial(fit, method=self.models_.response.method)
-        folds, jobs = splits(self.cv, X, labels, **params[1]), self.n_jobs if native else None
-        return out_of_fold(fit, self._base, X, labels, weight, params=params[0], folds=folds, n_jobs=jobs)
 
     def _counts(self, rows: OutOfFold) -> StreamCounts:
         return StreamCounts.of(self.scorer_.raw(self.models_.response.logits(rows.outputs)), rows.labels)
