@@ -13,6 +13,9 @@ array([1.  , 0.82])
 array([ 0, -1])
 >>> round(classifier.threshold(risk=0.2), 2)                      # the `reject` for at most 20 % errors
 0.56
+>>> classifier.predict_set(X[[0, 77]], coverage=0.98)             # the classes that a row may have, and NONE
+array([[ True, False, False, False],
+       [False,  True,  True, False]])
 >>> classifier.none_proba(X[:1])                                  # 0: one multi-class model has no evidence of NONE
 array([0.])
 

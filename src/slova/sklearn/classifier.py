@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from slova.evaluation import selection_of
 from slova.prediction import Prediction
 from slova.sklearn.calibration import OutOfFold, StreamCounts, class_probs, fit_scorer, recognise
-from slova.sklearn.fitting import fit_models, is_native
+from slova.sklearn.fitting import can_stream, fit_models, is_native
 from slova.sklearn.labels import check_labels, check_rejection, classes_of, encode, possible_labels
 from slova.sklearn.metadata import check_weight, fit_and_split_params, router, weight_params
 from slova.sklearn.models import Floats, Labels, Multiclass, read_multiclass, start
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from slova.export.parity import Parity
 
 __all__ = ["SlovaClassifier"]
-
-
-def _can_stream(classifier: SlovaClassifier) -> bool:
-    return not classifier._is_prefit and hasattr(classifier._base, "partial_fit")
 
 
 class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +49,8 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         belong to no class: the models learn to reject them, and P(none) is calibrated on them. Stacking, voting and
         others encode y as integers before they fit: there such rows are a class like the others.
 
-    After fitting: `classes_`, `models_` (`slova.sklearn.models`), and `scorer_` (`slova.Scorer`).
+    After fitting: `classes_`, `models_` (`slova.sklearn.models`), and `scorer_` (`slova.Scorer`). `threshold` and
+    `predict_set` give guarantees of risk and coverage.
     """
 
     def __init__(
@@ -102,10 +99,10 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if rows is not None and isinstance(self.models_, Multiclass):
             self.models_ = replace(self.models_, response=recognise(rows, self.models_.response))
         self.scorer_ = fit_scorer(rows, self.models_.response, len(self.classes_), self.calibration, self.keep_order)
-        self.stream_ = self._counts(rows) if rows is not None and _can_stream(self) else None
+        self.stream_ = self._counts(rows) if rows is not None and can_stream(self) else None
         return self
 
-    @available_if(_can_stream)  # type: ignore[untyped-decorator]
+    @available_if(can_stream)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -153,6 +150,21 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         logits = self._logits(X)
         return np.asarray(self.scorer_.predict_proba(logits))
 
+    def predict_set(
+        self, X: Any, *, coverage: float = 0.95, per_class: bool = False, calibration_X: Any = None,
+        calibration_y: Any = None,
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        """Booleans (N, K + 1), in the order of `classes_` and NONE last: the outcomes that each row may have. The true
+        one is among them with probability `coverage`, see `slova.prediction_sets`. The guarantee is exact with rows
+        that were not used in `fit`, given as calibration_X and calibration_y; without them, by out-of-fold rows, it is
+        approximate."""
+        logits, options = self._logits(X), dict[str, Any](coverage=coverage, per_class=per_class)
+        if calibration_X is not None or calibration_y is not None:
+            options["calibration_logits"], options["calibration_labels"] = self._labelled(calibration_X, calibration_y)
+        elif self.scorer_.conformity is None:
+            raise ValueError("predict_set requires calibration_X and calibration_y: no row of fit is left")
+        return np.asarray(self.scorer_.predict_set(logits, **options))
+
     def decision_function(self, X: Any) -> Floats:
         """log predict_proba (N, K), finite; for two classes the log-odds of the second (N,)."""
         log_probs = np.log(self.predict_proba(X))
@@ -183,9 +195,9 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows (X, y) that were not used in `fit`; without them, by out-of-fold rows, it is approximate."""
         check_is_fitted(self, "scorer_")
         validation = self.scorer_.validation
-        if X is not None:
-            prediction = self._prediction(X)
-            validation = selection_of(prediction, self._encode(check_labels(y)))
+        if X is not None or y is not None:
+            logits, labels = self._labelled(X, y)
+            validation = selection_of(self.scorer_.predict(logits), labels)
         if validation is None:
             raise ValueError("threshold requires X and y after partial_fit, because no row of fit is left")
         return threshold_for(validation, risk=risk, coverage=coverage, delta=delta)
@@ -231,6 +243,10 @@ class SlovaClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _encode(self, names: NDArray[Any]) -> Labels:
         check_rejection(self.classes_, self.none_label, self.reject)
         return encode(names, self.classes_, self.none_label)
+
+    def _labelled(self, X: Any, y: Any) -> tuple[Floats, Labels]:
+        X, names = self._validate(X, y, reset=False)
+        return self._logits(X), self._encode(names)
 
     def _counts(self, rows: OutOfFold) -> StreamCounts:
         return StreamCounts.of(self.scorer_.raw(self.models_.response.logits(rows.outputs)), rows.labels)

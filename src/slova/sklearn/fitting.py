@@ -10,7 +10,12 @@ from sklearn.utils import get_tags
 from slova.sklearn.calibration import OutOfFold, out_of_fold, splits
 from slova.sklearn.models import Labels, Members, Multiclass, Weight, fit_members, fit_multiclass
 
-__all__ = ["fit_models", "is_native"]
+__all__ = ["can_stream", "fit_models", "is_native"]
+
+
+def can_stream(owner: Any) -> bool:
+    """Whether a `SlovaClassifier` has `partial_fit`."""
+    return not owner._is_prefit and hasattr(owner._base, "partial_fit")
 
 
 def is_native(multiclass: str, base: Any, classes: int, *, has_none: bool) -> bool:
