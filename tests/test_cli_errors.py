@@ -97,7 +97,7 @@ class Bomb:
         ("nan.npz", "nan.npz has NaN in 3 of 30 rows, the first in row 7 (counted from 0)"),
         ("range.npz", "range.npz has the label 3 in row 11 (counted from 0); expected -1 (NONE) to 2"),
         ("half.csv", "half.csv has the label 0.5 in row 1"),
-        ("keys.npz", "keys.npz has no array 'logits': found 'scores', 'classes'"),
+        ("keys.npz", "keys.npz has no array 'logits' or 'probs': found 'scores', 'classes'"),
         ("object.npz", "object.npz: logits holds Python objects, which are never unpickled"),
         ("empty.npz", "empty.npz has no rows"),
         ("header.csv", "header.csv has no rows"),
@@ -110,7 +110,7 @@ class Bomb:
         ("binary.csv", "binary.csv is not a readable csv file"),
         ("gap.csv", "gap.csv has the columns 'logit_0', 'logit_2', 'label'; expected logit_0 to logit_1 without gaps"),
         ("twice.csv", "twice.csv has the column 'logit_0' twice"),
-        ("names.csv", "names.csv has no column of logits: expected logit_0, logit_1, ..., found 'first', 'second'"),
+        ("names.csv", "names.csv has no column of logits or probabilities: expected logit_0, logit_1, ... or prob_0,"),
         ("text.parquet", "text.parquet is not a readable parquet file"),
     ],
 )
@@ -230,9 +230,8 @@ def test_a_folder_of_predictions_is_replaced_only_with_the_option(folder):
 
 def test_logits_in_an_npy_file_need_a_file_of_labels(folder):
     np.save("logits.npy", LOGITS)
-    assert (
-        error("fit logits.npy -o m.slova") == "logits.npy holds logits only: give the file of the labels with --labels"
-    )
+    expected = "logits.npy holds no labels: give the file of the labels with --labels"
+    assert error("fit logits.npy -o m.slova") == expected
     assert error("fit logits.npy --labels logits.npy -o m.slova").startswith(
         "logits.npy has shape (30, 3); labels must have"
     )

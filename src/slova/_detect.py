@@ -72,13 +72,15 @@ def _check_informative(values: Floats) -> None:
         raise ValueError("the rows sum to 100: divide percentages by 100 to give probabilities")
 
 
-def check_kind(head: Head, values: Array, *, fitted: bool = True) -> None:
+def check_kind(head: Head, values: Array, *, fitted: bool = True, named: str | None = None) -> None:
     """Raises if the values are of another kind than those of the fit: where any row shows that they are no
-    probabilities, or the first rows that they are no logits. Values on an accelerator, or in a program that is
-    being traced, are not looked at."""
+    probabilities, or the first rows that they are no logits, or the name of their column in a file, `named`. Values on
+    an accelerator, or in a program that is being traced, are not looked at."""
     takes_shares = head.name in SHARES
     rows = _first_rows(values, None if takes_shares else LOOK)
     takes = "the model was fitted to" if fitted else f"the head {head.name} takes"
+    if named is not None and not takes_shares:
+        raise ValueError(f"{takes} logits, got probabilities, by the name {named!r}: give logits")
     if rows is None:
         return
     if takes_shares and rows.size:

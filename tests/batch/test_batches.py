@@ -95,7 +95,7 @@ WRONG = {
     "ragged": ({"logits": [[1.0, 2.0, 3.0]] * 49 + [[1.0]]}, "the batch has 1 logits in row 49 (counted from 0)"),
     "no list": ({"logits": [[1.0, 2.0, 3.0]] * 49 + [None]}, "the batch has 0 logits in row 49"),
     "wide": ({f"logit_{k}": LOGITS[:, 0] for k in range(5)}, "the batch has 5 logits per row, expected 3"),
-    "text": ({}, "the batch has no column of logits: expected logit_0, logit_1, ..., found 'name'"),
+    "text": ({}, "expected logit_0, logit_1, ... or prob_0, prob_1, ..., found 'name'"),
     "gap": ({"logit_0": LOGITS[:, 0], "logit_2": LOGITS[:, 0]}, "expected logit_0 to logit_1 without gaps"),
 }
 

@@ -128,19 +128,18 @@ def test_other_columns_an_index_and_blank_lines_are_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["cat,dog,label", "age,label", "label,confidence,none,ambiguous"])
-def test_only_columns_named_logit_are_logits(tmp_path, names):
+def test_only_columns_named_logit_or_prob_are_read(tmp_path, names):
     """Other numeric columns are not, such as an age, or the columns of predictions."""
     table = np.ones((3, names.count(",") + 1))
     np.savetxt(tmp_path / "table.csv", table, delimiter=",", header=names, comments="")
     found = "found " + ", ".join(map(repr, names.split(",")))
-    with pytest.raises(
-        TableError, match=rf"table.csv has no column of logits: expected logit_0, logit_1, ..., {found}"
-    ):
+    expected = "expected logit_0, logit_1, ... or prob_0, prob_1, ..."
+    with pytest.raises(TableError, match=rf"table.csv has no column of logits or probabilities: {expected}, {found}"):
         list(Table(tmp_path / "table.csv").blocks())
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table(dict(zip(names.split(","), table.T, strict=True))), tmp_path / "table.parquet")
     with pytest.raises(
-        TableError, match=rf"has no column of logits: .*{found}; a list column 'logits' is accepted as well"
+        TableError, match=rf"{expected}, {found}; a list column 'logits' or 'probs' is accepted as well"
     ):
         Table(tmp_path / "table.parquet").arrays()
 

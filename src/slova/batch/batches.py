@@ -1,8 +1,8 @@
 """Pure functions of Arrow record batches, which every engine maps over its data.
 
-A batch holds logits as parquet files do (`slova.io`): a list column `logits`, or columns logit_0, logit_1, .... List
-columns of float32 or float64 are not copied. Tensor columns, which Ray makes of numpy arrays (n, K), are list columns,
-too.
+A batch holds logits, or probabilities, as parquet files do (`slova.io`): a list column `logits`, or columns logit_0,
+logit_1, .... List columns of float32 or float64 are not copied. Tensor columns, which Ray makes of numpy arrays (n, K),
+are list columns, too.
 """
 
 from __future__ import annotations

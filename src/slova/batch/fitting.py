@@ -89,7 +89,7 @@ def recognise(rows: Rows, head: str | None) -> Detected:
     """A head by its name; by default ("auto", None) it is recognised on the first rows."""
     block = rows.first()
     if head not in (None, "auto"):
-        check_kind(HEADS[head], block.logits, fitted=False)
+        check_kind(HEADS[head], block.logits, fitted=False, named=block.probs)
         return Detected(HEADS[head], GIVEN)
     found = detect_head(block.logits, block.labels)
     return found._replace(why=f"{found.why}, by the first {len(block.labels):,} rows")

@@ -104,7 +104,7 @@ def first_rows(blocks: Iterable[Block]) -> Block:
         if sum(len(each.logits) for each in found) >= FIRST:
             break
     labels = None if found[0].labels is None else np.concatenate([block.labels for block in found])
-    return Block(np.concatenate([block.logits for block in found]), labels, found[-1].done)
+    return found[-1]._replace(logits=np.concatenate([block.logits for block in found]), labels=labels)
 
 
 def check_scorer(rows: Rows, scorer: Scorer) -> None:
@@ -112,7 +112,8 @@ def check_scorer(rows: Rows, scorer: Scorer) -> None:
     expected = scorer.head.columns or scorer.classes
     if rows.classes != expected:
         raise EngineError(f"the rows have {rows.classes} logits each, but the scorer takes {expected}")
-    check_kind(scorer.head, rows.first(labelled=False).logits)
+    block = rows.first(labelled=False)
+    check_kind(scorer.head, block.logits, named=block.probs)
 
 
 def _groups(partitions: Sequence[Any]) -> list[Sequence[Any]]:

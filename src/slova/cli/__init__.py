@@ -34,5 +34,5 @@ def main() -> None:
     """Calibrate the logits of a classifier, score them and measure them; answers may be NONE.
 
     Files are npz (arrays logits, labels), npy, csv (columns logit_0, ..., label) or parquet; the label -1 means none
-    of the classes.
+    of the classes. Probabilities are accepted in place of logits: array probs, or columns prob_0, ...
     """

@@ -13,12 +13,12 @@ import click
 import numpy as np
 
 from slova._progress import progress
-from slova.batch.fitting import Plan, fit_and_evaluate
+from slova.batch.fitting import Plan, fit_and_evaluate, recognise
 from slova.calibration import CALIBRATORS, resolve
 from slova.calibration.registry import keeps_order
 from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, max_memory, workers
-from slova.cli.stream import check_engine_options, open_rows
+from slova.cli.stream import Streamed, check_engine_options, open_rows
 from slova.cli.terminal import print_json
 from slova.io import Table, TableError
 from slova.scorer import Scorer
@@ -70,7 +70,8 @@ def fit(
     as_json: bool,
 ) -> None:
     """Fit a scorer to validation LOGITS and their labels. LOGITS may be one-vs-all logits, softmax logits,
-    log-probabilities or probabilities, with one column for two classes.
+    log-probabilities or probabilities, with one column for two classes: arrays logits or probs of an npz file, columns
+    logit_0, ... or prob_0, ... of a csv or parquet file.
 
     Example: slova fit val.npz -o model.slova
     """
@@ -135,6 +136,8 @@ def _fit_streaming(table: Table, plan: Plan, engine: str | None, workers: int | 
 def _fit(table: Table, head: str, calibration: str, given: Mapping[str, Any], **how: bool) -> Scorer:
     options = {PARAMETERS.get(name, name): value for name, value in given.items()}
     fit: Any = partial(CALIBRATORS[calibration].fit, **options) if options else calibration
+    if head != "auto":
+        recognise(Streamed(table), head)  # an error where the names of the columns contradict it
     with progress("fitting") as advance:
         logits, labels = table.arrays()
         advance(0.1)

@@ -12,6 +12,7 @@ import click
 
 from slova._progress import tracked
 from slova.artifact import atomic_path
+from slova.batch.map_reduce import check_scorer
 from slova.cli.files import check_output, scorer_or_none
 from slova.cli.options import FILE, batch_size, head_or_model, labels_file, max_memory
 from slova.cli.stream import Streamed, columns_of, scorer_for
@@ -58,14 +59,18 @@ def report(
     known = scorer_or_none(model, head)
     table = Table(logits, labels, size, memory, columns_of(known))
     scorer = scorer_for(Streamed(table), known, head)
-    others = _by_name([replace(table, path=path, labels=None) for path in ood])
+    unlabelled = replace(table, labels=None, expected=columns_of(scorer))
+    others = _by_name([replace(unlabelled, path=path) for path in ood])
+    earlier = None if before is None else replace(unlabelled, path=before)
+    for each in (*others.values(), *filter(None, [earlier])):
+        check_scorer(Streamed(each), scorer)
     found = [measure(name, one, table, others, progress=tracked) for name, one in _scorers(known, scorer).items()]
     blocks = partial(Table.blocks, classes=columns_of(scorer))
     details = details_of(scorer, blocks(table, labelled=True), None if groups is None else read_text_columns(groups))
-    earlier = None if before is None else usage_of(scorer, blocks(replace(table, path=before, labels=None)))
+    usage = None if earlier is None else usage_of(scorer, blocks(earlier))
     lede = _lede(int(found[0].ece.count.sum()), scorer, model)
     calibrated = scorer.calibrator is not None
-    html = render(advised_page(logits.name, lede, found, details, calibrated=calibrated, before=earlier))
+    html = render(advised_page(logits.name, lede, found, details, calibrated=calibrated, before=usage))
     write(output, html)
     click.echo(f"{len(html.encode()) / 1e6:.2f} MB in {time.monotonic() - start:.1f} s", err=True)
 

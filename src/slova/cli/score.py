@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from slova._detect import check_kind
 from slova._progress import tracked
 from slova._scorer_file import Saved, file_labels
 from slova.batch.commit import check_folder
@@ -52,7 +53,8 @@ def score(
     as_json: bool,
     **thresholds: float | None,
 ) -> None:
-    """Predict label, confidence, none and ambiguous for LOGITS. Labels are class indices, or names if a saved
+    """Predict label, confidence, none and ambiguous for LOGITS, which are logits or probabilities as in the fit of the
+    model. Labels are class indices, or names if a saved
     classifier has names; -1 is NONE.
 
     Example: slova score test.npz --model model.slova --risk 0.05 -o out.parquet
@@ -88,6 +90,7 @@ def _score(table: Table, output: Path, saved: Saved, reject: float) -> tuple[int
     label_names = None if saved.names is None else file_labels(saved.names, saved.scorer.classes)
     with open_output(output) as write:
         for block in tracked(table.blocks(classes=columns), "scoring"):
+            check_kind(saved.scorer.head, block.logits, named=block.probs)
             prediction = saved.scorer.predict(block.logits, reject=reject)
             rows, rejected = rows + len(prediction.label), rejected + int((prediction.label == NONE).sum())
             label = prediction.label if label_names is None else label_names[prediction.label]

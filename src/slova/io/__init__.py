@@ -7,6 +7,9 @@ written atomically. What each format must contain:
     npy      one array: logits, or labels in a file of their own
     csv      a header; columns logit_0, logit_1, ...; column `label` or `labels`
     parquet  the same columns, or one list column `logits`; column `label` or `labels`
+
+Probabilities are accepted in place of logits, as an array or a list column `probs` or `probabilities`, or in columns
+prob_0, prob_1, ... or p_0, p_1, ...; they must lie in [0, 1]. Where a file has both, logits are read.
 """
 
 from slova.io.blocks import Block, TableError

@@ -19,7 +19,17 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from slova._backend import Array
-from slova.io.blocks import LABELS, Block, Bounds, Columns, TableError, check_names, check_type
+from slova.io.blocks import (
+    LABELS,
+    Block,
+    Bounds,
+    Columns,
+    TableError,
+    are_probs,
+    check_names,
+    check_type,
+    find_kind,
+)
 
 __all__ = ["open_npy", "open_npz", "read_npy", "read_npz"]
 
@@ -42,14 +52,14 @@ DAMAGE = (
 def read_npy(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
     """Blocks of the one array in the file. Labels must be in a second file."""
     if len(roles) != 1:
-        raise TableError(f"{path} holds logits only: give the file of the labels with --labels")
+        raise TableError(f"{path} holds no labels: give the file of the labels with --labels")
     with open(path, "rb") as file:
-        array = _declared(file, str(path), os.fstat(file.fileno()).st_size, roles[0])
+        array = _declared(file, path, None, os.fstat(file.fileno()).st_size, roles[0])
         yield from _blocks({roles[0]: array}, bounds, path)
 
 
 def read_npz(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
-    """Blocks of the arrays `logits` and `labels`."""
+    """Blocks of the arrays `logits`, or `probs`, and `labels`."""
     try:
         with zipfile.ZipFile(path) as archive, ExitStack() as stack:
             check_names(archive.namelist(), path)
@@ -63,6 +73,7 @@ class _Declared(NamedTuple):
 
     stream: IO[bytes]
     name: str
+    probs: str | None
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype[Any]
@@ -90,22 +101,24 @@ class _Declared(NamedTuple):
             raise TableError(f"{self.name} is damaged: there is data after its {self.shape[0]} rows")
 
 
-def _declared(stream: IO[bytes], name: str, size: int, role: str) -> _Declared:
+def _declared(stream: IO[bytes], path: Path, member: str | None, size: int, role: str) -> _Declared:
     """The header, checked: the array is numeric, has the right number of axes, and is not longer than its file."""
+    name = str(path) if member is None else f"{path}: {member}"
     try:
         shape, fortran, dtype = _header(stream)
     except Exception:  # the header is a Python literal, and a damaged one can be anything
         raise TableError(f"{name} is not an npy array, or is damaged") from None
     if dtype.hasobject:
         raise TableError(f"{name} holds Python objects, which are never unpickled; expected an array of numbers")
-    check_type(dtype, role, name.removesuffix(f": {role}"))
+    check_type(dtype, role, path, member)
     shape = (*shape, 1) if role == "logits" and len(shape) == 1 else shape  # one column: a binary problem
     wanted = ("rows", "classes") if role == "logits" else ("rows",)
     if len(shape) != len(wanted):
-        raise TableError(f"{name} has shape {shape}; {role} must have shape ({', '.join(wanted)})")
+        raise TableError(f"{name} has shape {shape}; {member or role} must have shape ({', '.join(wanted)})")
     if stream.tell() + math.prod(shape) * dtype.itemsize > size:
         raise TableError(f"{name} is truncated: its header declares shape {shape}, and the data end before that")
-    return _Declared(stream, name, shape, fortran, dtype)
+    probs = member if role == "logits" and member is not None and are_probs(member) else None
+    return _Declared(stream, name, probs, shape, fortran, dtype)
 
 
 def _header(stream: IO[bytes]) -> Any:
@@ -118,18 +131,17 @@ def _header(stream: IO[bytes]) -> Any:
 
 
 def _member(archive: zipfile.ZipFile, role: str, path: Path, stack: ExitStack) -> _Declared:
-    """The array `logits`, or `labels`, which may be called `label` as in other files."""
-    found = next(
-        (f"{name}.npy" for name in (LABELS if role == "labels" else (role,)) if f"{name}.npy" in archive.namelist()),
-        None,
-    )
+    """The array `logits`, or one of probabilities, or `labels`, which may be called `label` as in other files."""
+    names = [entry.removesuffix(".npy") for entry in archive.namelist() if entry.endswith(".npy")]
+    found = find_kind((), names, path) if role == "logits" else next((name for name in LABELS if name in names), None)
     if found is None:
+        expected = "'logits' or 'probs'" if role == "logits" else repr(role)
         there = ", ".join(repr(entry.removesuffix(".npy")) for entry in archive.namelist())
-        raise TableError(f"{path} has no array {role!r}: found {there or 'none'}")
-    info = archive.getinfo(found)
+        raise TableError(f"{path} has no array {expected}: found {there or 'none'}")
+    info = archive.getinfo(f"{found}.npy")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others are decompressed without a limit
-        raise TableError(f"{path}: {role} must be compressed by deflate or not at all, as numpy.savez_compressed does")
-    return _declared(stack.enter_context(archive.open(info)), f"{path}: {role}", info.file_size, role)
+        raise TableError(f"{path}: {found} must be compressed by deflate or not at all, as numpy.savez_compressed does")
+    return _declared(stack.enter_context(archive.open(info)), path, found, info.file_size, role)
 
 
 def _blocks(arrays: Mapping[str, _Declared], bounds: Bounds, path: Path) -> Iterator[Block]:
@@ -143,7 +155,8 @@ def _blocks(arrays: Mapping[str, _Declared], bounds: Bounds, path: Path) -> Iter
         parts = [_mappable(array, bounds, stack).blocks(height) for array in arrays.values()]
         for number, found in enumerate(zip(*parts, strict=True)):
             block = dict(zip(arrays, found, strict=True))
-            yield Block(block.get("logits"), block.get("labels"), min(1.0, (number + 1) * height / first.shape[0]))
+            done = min(1.0, (number + 1) * height / first.shape[0])
+            yield Block(block.get("logits"), block.get("labels"), done, first.probs)
 
 
 def _mappable(array: _Declared, bounds: Bounds, stack: ExitStack) -> _Declared:
@@ -154,7 +167,7 @@ def _mappable(array: _Declared, bounds: Bounds, stack: ExitStack) -> _Declared:
     if size > bounds.memory:
         raise TableError(
             f"{array.name} is in Fortran order: its copy of {size >> 20} MiB is more than --max-memory, "
-            f"{bounds.memory >> 20} MiB; raise it, or save numpy.ascontiguousarray(logits)"
+            f"{bounds.memory >> 20} MiB; raise it, or save numpy.ascontiguousarray of it"
         )
     copy: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     for first in range(0, size, COPIED):

@@ -14,14 +14,16 @@ import numpy as np
 
 from slova._backend import Array
 
-__all__ = ["LABELS", "MEMORY", "Block", "Bounds", "Columns", "OpenWriter", "Read", "TableError"]
+__all__ = ["ARRAYS", "LABELS", "MEMORY", "Block", "Bounds", "Columns", "OpenWriter", "Read", "TableError"]
 
 Columns = Mapping[str, Array]
 ROWS, CELLS = 65_536, 1 << 21  # a block of float64 is then at most 16 MB, however many classes there are
 MEMORY = 2 << 30  # bytes of the arrays that are read at once, unless --max-memory says otherwise
 LONGEST = 800  # characters of a message
 LABELS = ("label", "labels")
-NUMBERED = "logit_(0|[1-9][0-9]*)"
+ARRAYS = ("logits", "probs", "probabilities")  # and list columns
+NUMBERED = ("logit", "prob", "p")  # columns logit_0, logit_1, ...
+EXPECTED = "expected logit_0, logit_1, ... or prob_0, prob_1, ..."
 
 
 class TableError(ValueError):
@@ -37,11 +39,13 @@ def shortened(message: str, longest: int = LONGEST) -> str:
 
 class Block(NamedTuple):
     """Consecutive rows of a file: logits (n, K) and labels (n,), None if not requested, and the share of the file that
-    has been read, in [0, 1]."""
+    has been read, in [0, 1]. Logits may be probabilities: then `probs` is the name of their first column, or of their
+    array, if it says so."""
 
     logits: Array
     labels: Array
     done: float = 1.0
+    probs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,10 @@ OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Any], None]]]
 """path -> a context manager that yields a function to write blocks of columns, and completes the file on success."""
 
 
-def check_type(dtype: np.dtype[Any], role: str, path: Path | str) -> None:
+def check_type(dtype: np.dtype[Any], role: str, path: Path | str, name: str | None = None) -> None:
     kinds, expected = ("f", "floating point") if role == "logits" else ("iuf", "integers")
     if dtype.kind not in kinds:
-        raise TableError(f"{path} has {role} of type {dtype}; expected {expected}")
+        raise TableError(f"{path} has {name or role} of type {dtype}; expected {expected}")
 
 
 def check_names(names: Sequence[str], path: Path | str) -> None:
@@ -91,19 +95,45 @@ def check_names(names: Sequence[str], path: Path | str) -> None:
         raise TableError(f"{path} has the column {min(twice)!r} twice")
 
 
-def logit_columns(names: Sequence[str], path: Path | str, also: str = "") -> list[str]:
-    """The columns logit_0, logit_1, ... in order. Other numeric columns are not logits."""
-    found = [name for name in names if re.fullmatch(r"logit_\d+", name)]
-    odd = next((name for name in found if not re.fullmatch(NUMBERED, name)), None)
+def find_kind(names: Sequence[str], lists: Sequence[str], path: Path | str) -> str | None:
+    """What holds the logits, or else the probabilities: one of the arrays or list columns `lists`, or the first word of
+    numbered columns. Two kinds of probabilities are an error, because which of them is meant would be a guess."""
+    numbered = {numbered_kind(name) for name in names}
+    found = [*(name for name in ARRAYS if name in lists), *(kind for kind in NUMBERED if kind in numbered)]
+    kind = next((kind for kind in found if not are_probs(kind)), found[0] if found else None)
+    if kind is not None and are_probs(kind) and len(found) > 1:
+        first, second = (
+            next(name for name in (*lists, *names) if kind in (name, numbered_kind(name))) for kind in found[:2]
+        )
+        raise TableError(f"{path} has probabilities twice, in {first!r} and in {second!r}; expected one of them")
+    return kind
+
+
+def are_probs(name: str) -> bool:
+    """Whether a column or array of this name holds probabilities instead of logits."""
+    return not name.startswith("logit")
+
+
+def numbered_kind(name: str) -> str | None:
+    """The first word, "logit", "prob" or "p", of a column such as logit_0, prob_0 or p_0; None of other columns."""
+    kind, _, number = name.partition("_")
+    return kind if kind in NUMBERED and number.isdecimal() else None
+
+
+def numbered_columns(names: Sequence[str], kind: str | None, path: Path | str, also: str = "") -> list[str]:
+    """The columns logit_0, logit_1, ... or, of another kind, prob_0, prob_1, ... in order. Other numeric columns are
+    neither."""
+    found = [] if kind is None else [name for name in names if numbered_kind(name) == kind]
+    odd = next((name for name in found if not re.fullmatch("[a-z]+_(0|[1-9][0-9]*)", name)), None)
     if odd is not None:
-        raise TableError(f"{path} has the column {odd!r}; expected logit_0, logit_1, ... without leading zeros")
-    wanted = [f"logit_{k}" for k in range(len(found))]
+        raise TableError(f"{path} has the column {odd!r}; expected {kind}_0, {kind}_1, ... without leading zeros")
+    wanted = [f"{kind}_{k}" for k in range(len(found))]
     if not found:
         raise TableError(
-            f"{path} has no column of logits: expected logit_0, logit_1, ..., found {_name_list(names)}{also}"
+            f"{path} has no column of logits or probabilities: {EXPECTED}, found {_name_list(names)}{also}"
         )
     if set(found) != set(wanted):
-        raise TableError(f"{path} has the columns {_name_list(names)}; expected logit_0 to {wanted[-1]} without gaps")
+        raise TableError(f"{path} has the columns {_name_list(names)}; expected {kind}_0 to {wanted[-1]} without gaps")
     return wanted
 
 

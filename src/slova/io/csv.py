@@ -21,7 +21,19 @@ from typing import IO, Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import LABELS, Block, Bounds, Columns, TableError, check_names, label_column, logit_columns
+from slova.io.blocks import (
+    LABELS,
+    Block,
+    Bounds,
+    Columns,
+    TableError,
+    are_probs,
+    check_names,
+    find_kind,
+    label_column,
+    numbered_columns,
+    numbered_kind,
+)
 
 __all__ = ["open_writer", "read", "read_text_columns", "stdout_writer"]
 
@@ -34,6 +46,7 @@ def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
         length = os.fstat(binary.fileno()).st_size
         chosen = _chosen(names, roles, path)
         logits, labels = chosen.get("logits", []), chosen.get("labels", [])
+        probs = names[logits[0]] if logits and are_probs(names[logits[0]]) else None
         if logits:
             bounds.check_classes(len(logits), path)
         height, infinite = replace(bounds, classes=None).rows(len(names), path, unit="columns"), list[int]()
@@ -46,17 +59,17 @@ def read(path: Path, roles: Sequence[str], bounds: Bounds) -> Iterator[Block]:
             infinite.clear()
             number += len(block)
             done = min(1.0, binary.tell() / length)
-            yield Block(block[:, logits] if logits else None, block[:, labels[0]] if labels else None, done)
+            yield Block(block[:, logits] if logits else None, block[:, labels[0]] if labels else None, done, probs)
 
 
 def read_text_columns(path: Path) -> dict[str, list[str]]:
-    """The columns of a csv file as text, other than logits and labels."""
+    """The columns of a csv file as text, other than logits, probabilities and labels."""
     with _open(path) as (_, names, text):
         cells = [row for row in csv.reader(text, strict=True) if row]
     short = next((number for number, row in enumerate(cells) if len(row) != len(names)), None)
     if short is not None:
         raise TableError(f"{path} has {len(cells[short])} fields in row {short}, expected {len(names)}")
-    kept = [place for place, name in enumerate(names) if name not in LABELS and not name.startswith("logit_")]
+    kept = [place for place, name in enumerate(names) if name not in LABELS and numbered_kind(name) is None]
     return {names[place]: [row[place] for row in cells] for place in kept}
 
 
@@ -83,7 +96,8 @@ def _chosen(names: list[str], roles: Sequence[str], path: Path) -> dict[str, lis
     chosen: dict[str, list[int]] = {}
     positions = {name: position for position, name in enumerate(names)}
     if "logits" in roles:
-        chosen["logits"] = [positions[name] for name in logit_columns(names, path)]
+        columns = numbered_columns(names, find_kind(names, (), path), path)
+        chosen["logits"] = [positions[name] for name in columns]
     if "labels" in roles:
         chosen["labels"] = [positions[label_column(names, path)]]
     return chosen

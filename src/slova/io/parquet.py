@@ -15,11 +15,22 @@ from typing import Any
 import numpy as np
 
 from slova._backend import Array
-from slova.io.blocks import CELLS, LABELS, Block, Bounds, TableError, check_names, label_column, logit_columns
+from slova.io.blocks import (
+    ARRAYS,
+    CELLS,
+    LABELS,
+    Block,
+    Bounds,
+    TableError,
+    are_probs,
+    check_names,
+    find_kind,
+    label_column,
+    numbered_columns,
+)
 
 __all__ = ["block_of", "columns_of", "declared_classes", "declared_rows", "open_parquet", "open_writer", "read"]
 
-LIST = "logits"
 BUFFER = 1 << 20  # bytes: pages are read on demand, not whole row groups
 RATIO = 16  # the compression above which a row group is not trusted to be larger than the memory
 
@@ -65,8 +76,9 @@ def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]
     check_names(schema.names, path)
     columns = []
     if "logits" in roles:
-        also = f"; a list column {LIST!r} is accepted as well"
-        columns += [LIST] if _has_list(schema) else logit_columns(schema.names, path, also)
+        also = "; a list column 'logits' or 'probs' is accepted as well"
+        kind = find_kind(schema.names, lists := _lists(schema), path)
+        columns += [kind] if kind in lists else numbered_columns(schema.names, kind, path, also)
     if "labels" in roles:
         columns.append(label_column(schema.names, path))
     for name in columns:
@@ -76,7 +88,7 @@ def columns_of(schema: Any, roles: Sequence[str], path: Path | str) -> list[str]
 
 def _check_type(schema: Any, name: str, path: Path | str) -> None:
     type, types = schema.field(name).type, pyarrow().types
-    if name == LIST:
+    if name in _lists(schema):
         type = _storage(type).value_type
     if types.is_dictionary(type):
         type = type.value_type
@@ -84,11 +96,20 @@ def _check_type(schema: Any, name: str, path: Path | str) -> None:
         raise TableError(f"{path} has the type {type} in column {name!r}; expected numbers")
 
 
-def _has_list(schema: Any) -> bool:
-    if LIST not in schema.names:
-        return False
-    storage, types = _storage(schema.field(LIST).type), pyarrow().types
-    return bool(types.is_list(storage) or types.is_large_list(storage) or types.is_fixed_size_list(storage))
+def _lists(schema: Any) -> list[str]:
+    """The list columns of logits or probabilities."""
+    return [name for name in ARRAYS if name in schema.names and _is_list(_storage(schema.field(name).type))]
+
+
+def _is_list(type: Any) -> bool:
+    types = pyarrow().types
+    return bool(types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type))
+
+
+def _list_of(schema: Any, path: Path | str) -> str | None:
+    """The list column that is read, None where numbered columns are."""
+    kind = find_kind(schema.names, lists := _lists(schema), path)
+    return kind if kind in lists else None
 
 
 def _storage(type: Any) -> Any:
@@ -99,7 +120,7 @@ def declared_rows(file: Any, bounds: Bounds, path: Path, roles: Sequence[str] = 
     """The rows per block, checked by the footer alone. It declares how many numbers a list column has, so lists that
     are longer on average than expected are refused unread; where they are few, reading them finds the row."""
     longest = declared_classes(file, path) if "logits" in roles else 1
-    if "logits" in roles and (not _has_list(file.schema_arrow) or longest * file.metadata.num_rows > CELLS):
+    if "logits" in roles and (_list_of(file.schema_arrow, path) is None or longest * file.metadata.num_rows > CELLS):
         bounds.check_classes(longest, path)
     height = replace(bounds, classes=None).rows(math.ceil(longest), path)
     _check_groups(file, bounds, path, roles)
@@ -137,9 +158,9 @@ def _groups(file: Any) -> Iterator[Any]:
 
 def declared_classes(file: Any, path: Path) -> float:
     """The logits per row, by the footer alone; of lists the most of a row group, on average over its rows."""
-    if not _has_list(file.schema_arrow):
+    if (name := _list_of(file.schema_arrow, path)) is None:
         return len(columns_of(file.schema_arrow, ("logits",), path))
-    leaf = _leaves(file, [LIST])[0]
+    leaf = _leaves(file, [name])[0]
     groups = (group for group in _groups(file) if group.num_rows)
     return max((group.column(leaf).num_values / group.num_rows for group in groups), default=1.0)
 
@@ -149,21 +170,22 @@ def block_of(batch: Any, roles: Sequence[str], path: Path | str, number: int) ->
     copied."""
     columns, logits = columns_of(batch.schema, roles, path), None
     labels = _numbers(batch.column(columns.pop()), LABELS[0], path) if "labels" in roles else None
-    if columns == [LIST]:
-        logits = _list_numbers(getattr(batch.column(LIST), "storage", batch.column(LIST)), path, number)
+    if columns and columns[0] in ARRAYS:
+        column = batch.column(columns[0])
+        logits = _list_numbers(getattr(column, "storage", column), columns[0], path, number)
     elif columns:
         logits = np.stack([_floats(_numbers(batch.column(name), name, path)) for name in columns], axis=1)
-    return Block(logits, labels)
+    return Block(logits, labels, probs=columns[0] if columns and are_probs(columns[0]) else None)
 
 
-def _list_numbers(column: Any, path: Path | str, number: int) -> Array:
+def _list_numbers(column: Any, name: str, path: Path | str, number: int) -> Array:
     lengths = np.array(column.value_lengths().fill_null(0))
     if lengths.size and ((lengths != lengths[0]).any() or not lengths[0]):
         other = int(np.flatnonzero(lengths != lengths[0])[0]) if lengths[0] else 0
         raise TableError(
-            f"{path} has {lengths[other]} logits in row {number + other} (counted from 0), expected {lengths[0] or 1}"
+            f"{path} has {lengths[other]} {name} in row {number + other} (counted from 0), expected {lengths[0] or 1}"
         )
-    return _floats(_numbers(column.flatten(), LIST, path)).reshape(len(lengths), lengths[0] if lengths.size else 0)
+    return _floats(_numbers(column.flatten(), name, path)).reshape(len(lengths), lengths[0] if lengths.size else 0)
 
 
 def _numbers(column: Any, name: str, path: Path | str) -> Array:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from slova._backend import Array
+from slova._detect import ROUNDING
 from slova.heads import NONE
 from slova.io.blocks import MEMORY, Block, Bounds, TableError, check_type
 from slova.io.formats import format_of
@@ -19,8 +20,9 @@ __all__ = ["Table", "check_block"]
 
 @dataclass(frozen=True)
 class Table:
-    """A file of logits. `labels` is a separate file of labels, `size` the number of rows per block, `memory` the
-    most bytes that the arrays read at once may have, and `expected` the number of logits per row, if it is known."""
+    """A file of logits or probabilities. `labels` is a separate file of labels, `size` the number of rows per block,
+    `memory` the most bytes that the arrays read at once may have, and `expected` the number of logits per row, if it is
+    known."""
 
     path: Path
     labels: Path | None = None
@@ -66,7 +68,7 @@ class Table:
             found, seen = labels.take(rows), seen + rows
             if len(found) < rows:
                 raise TableError(f"{self.labels} has {seen - rows + len(found)} labels, and {self.path} has more rows")
-            yield Block(block.logits, found, block.done)
+            yield block._replace(labels=found)
         if len(labels.take(1)):
             raise TableError(f"{self.labels} has more labels than the {seen} rows of {self.path}")
 
@@ -109,9 +111,29 @@ def check_block(
     check_type(block.logits.dtype, "logits", path)
     logits = block.logits.astype(np.float32 if block.logits.dtype.itemsize <= 4 else np.float64, copy=False)
     Bounds(classes=classes).check_classes(logits.shape[1], path)
+    if block.probs is not None:
+        logits = _shares(logits, block.probs, path, first)
     if block.labels is None:
         return block._replace(logits=logits)
-    return Block(logits, integer_labels(block.labels, first, logits.shape[1], labels_path or path), block.done)
+    return block._replace(
+        logits=logits, labels=integer_labels(block.labels, first, logits.shape[1], labels_path or path)
+    )
+
+
+def _shares(values: Array, name: str, path: Path | str, first: int) -> Array:
+    """Values that are probabilities by their name, in [0, 1] but for rounding, which is cut off; NaN stays."""
+    outside = (values < 0) | (values > 1)
+    if not outside.any():
+        return values
+    wrong = (values < -ROUNDING) | (values > 1 + ROUNDING)
+    if wrong.any():
+        row = int(wrong.any(axis=1).argmax())
+        value = values[row, wrong[row].argmax()]
+        raise TableError(
+            f"{path} has {value:.6g} in row {first + row} (counted from 0) of the probabilities {name!r}; "
+            "expected values from 0 to 1"
+        )
+    return np.clip(values, 0, 1)
 
 
 def _nan_error(path: Path, first: int, logits: Array, rest: Iterator[Block]) -> TableError:
