@@ -177,7 +177,7 @@ def test_a_damaged_model_is_refused(folder):
             "give at most one of --reject, --risk and --coverage",
         ),
         ("score good.npz --model model.slova --reject 1.5", "Invalid value for '--reject'"),
-        ("score good.npz --model model.slova --risk 0.1", "this scorer was not fitted on a validation set"),
+        ("score good.npz --model model.slova --risk 0.1", "--risk requires a model that was fitted to validation rows"),
         ("metrics good.npz --model model.slova --head ova", "--head has no effect with --model"),
         (
             "fit good.npz -o m.slova --calibration temperature --stream",

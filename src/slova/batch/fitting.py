@@ -90,9 +90,20 @@ def recognise(rows: Rows, head: str | None) -> Detected:
     block = rows.first()
     if head not in (None, "auto"):
         check_kind(HEADS[head], block.logits, fitted=False, named=block.probs)
+        _check_width(HEADS[head], block.logits.shape[1])
         return Detected(HEADS[head], GIVEN)
     found = detect_head(block.logits, block.labels)
     return found._replace(why=f"{found.why}, by the first {len(block.labels):,} rows")
+
+
+def _check_width(head: Head, width: int) -> None:
+    if head.columns and width != head.columns:
+        raise ValueError(f"the head {head.name} takes one column, got {width}")
+    if not head.columns and width == 1:
+        binary = ", ".join(each.name for each in HEADS.values() if each.columns == 1)
+        raise ValueError(
+            f"the head {head.name} takes one column per class, got one column: the heads of one are {binary}"
+        )
 
 
 def uncalibrated_scorer(head: Head, rows: Rows) -> Scorer:

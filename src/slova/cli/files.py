@@ -19,9 +19,15 @@ __all__ = ["check_output", "load", "scorer_or_none", "threshold"]
 def load(path: Path) -> Saved:
     """A scorer, with threshold and names if it is that of a saved classifier."""
     try:
-        return load_saved(path)
+        saved = load_saved(path)
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from error
+    if saved.scorer.distances:
+        raise TableError(
+            f"{path} is distance-aware and takes more than logits: export the classifier with its network, in Python "
+            "with Classifier.export, or predict there"
+        )
+    return saved
 
 
 def scorer_or_none(model: Path | None, head: str | None) -> Scorer | None:
@@ -37,6 +43,10 @@ def threshold(saved: Saved, options: Mapping[str, float | None]) -> float:
     if len(given) > 1:
         raise click.UsageError(f"give at most one of --reject, --risk and --coverage, got --{' and --'.join(given)}")
     if "risk" in given or "coverage" in given:
+        if saved.scorer.validation is None:
+            raise click.UsageError(
+                f"--{next(iter(given))} requires a model that was fitted to validation rows: give --reject instead"
+            )
         return float(saved.scorer.threshold(**given))
     return given.get("reject", saved.reject)
 

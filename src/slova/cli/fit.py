@@ -19,7 +19,7 @@ from slova.calibration.registry import keeps_order
 from slova.cli.files import check_output
 from slova.cli.options import FILE, HEAD, as_json, batch_size, engine, labels_file, max_memory, workers
 from slova.cli.stream import Streamed, check_engine_options, open_rows
-from slova.cli.terminal import print_json
+from slova.cli.terminal import in_options, print_json
 from slova.io import Table, TableError
 from slova.scorer import Scorer
 
@@ -70,8 +70,7 @@ def fit(
     as_json: bool,
 ) -> None:
     """Fit a scorer to validation LOGITS and their labels. LOGITS may be one-vs-all logits, softmax logits,
-    log-probabilities or probabilities, with one column for two classes: arrays logits or probs of an npz file, columns
-    logit_0, ... or prob_0, ... of a csv or parquet file.
+    log-probabilities or probabilities (array probs, columns prob_0, ...), with one column for two classes.
 
     Example: slova fit val.npz -o model.slova
     """
@@ -147,7 +146,8 @@ def _fit(table: Table, head: str, calibration: str, given: Mapping[str, Any], **
 def _summary(scorer: Scorer) -> dict[str, Any]:
     assert scorer.report is not None
     about = {"head": scorer.head.name, "classes": scorer.classes, "none": scorer.none}
-    return {**about, **scorer.report.to_dict(), "numbers": _numbers(scorer.calibrator)}
+    report = scorer.report.to_dict() | {"found": in_options(scorer.report.found)}
+    return {**about, **report, "numbers": _numbers(scorer.calibrator)}
 
 
 def _numbers(calibrator: Any) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _sentences(scorer: Scorer, output: str, calibration: str) -> str:
     return "\n".join(
         [
             f"{output}: {how}, {scorer.classes} classes",
-            f"head: {report.found}",
+            f"head: {in_options(report.found)}",
             f"fitted on {report.rows:,} rows, {report.none_rows:,} of them labelled NONE",
             f"ECE before {report.ece_before:.4f}, after {report.ece_after:.4f} ± {report.error:.4f}, {cross_fitted}",
             f"NLL before {report.nll_before:.4f}, after {report.nll_after:.4f}, {cross_fitted}",

@@ -53,9 +53,8 @@ def score(
     as_json: bool,
     **thresholds: float | None,
 ) -> None:
-    """Predict label, confidence, none and ambiguous for LOGITS, which are logits or probabilities as in the fit of the
-    model. Labels are class indices, or names if a saved
-    classifier has names; -1 is NONE.
+    """Predict label, confidence, none and ambiguous for LOGITS, or for probabilities if the model was fitted to some.
+    Labels are class indices, or names if a saved classifier has names; -1 is NONE.
 
     Example: slova score test.npz --model model.slova --risk 0.05 -o out.parquet
     """

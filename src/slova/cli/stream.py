@@ -19,6 +19,7 @@ from slova.batch.fitting import recognise, uncalibrated_scorer
 from slova.batch.jobs import rows_of
 from slova.batch.map_reduce import Rows, check_scorer, first_rows
 from slova.batch.partitions import ParquetFiles
+from slova.cli.terminal import in_options
 from slova.io import Block, Table
 from slova.scorer import Scorer
 
@@ -63,7 +64,7 @@ def scorer_for(rows: Rows, known: Scorer | None, head: str | None) -> Scorer:
         return known
     found = recognise(rows, head)
     if head in (None, "auto"):
-        click.echo(f"slova: {found.head.name} head: {found.why}", err=True)
+        click.echo(f"slova: {found.head.name} head: {in_options(found.why)}", err=True)
     return uncalibrated_scorer(found.head, rows)
 
 

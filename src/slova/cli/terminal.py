@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import signal
 import sys
 import threading
@@ -16,9 +17,10 @@ import click
 
 from slova.io.blocks import shortened
 
-__all__ = ["Program", "aligned", "print_json"]
+__all__ = ["Program", "aligned", "in_options", "print_json"]
 
 WRONG, INTERRUPTED, TERMINATED = 2, 130, 143
+ARGUMENT = re.compile(r"""(?<![^\s(])(head|calibration)=(?:["'](\w+)["'])?(?=[\s,;:)]|$)""")  # in remedies
 
 
 class Program(click.Group):
@@ -45,8 +47,17 @@ class Program(click.Group):
             _fail(str(error))
 
 
+def in_options(message: str) -> str:
+    """A message of the library with options of the command line in place of arguments.
+
+    >>> in_options('a guess: pass head="slova" or head="softmax" to be sure')
+    'a guess: pass --head slova or --head softmax to be sure'
+    """
+    return ARGUMENT.sub(lambda found: f"--{found[1]}" + (f" {found[2]}" if found[2] else ""), message)
+
+
 def _fail(message: str) -> NoReturn:
-    click.echo(f"slova: error: {shortened(' '.join(message.split()))}", err=True)
+    click.echo(f"slova: error: {shortened(in_options(' '.join(message.split())))}", err=True)
     sys.exit(WRONG)
 
 
@@ -58,7 +69,7 @@ def _warnings_on_one_line() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, UserWarning):
-                click.echo(f"slova: warning: {message}", err=True)
+                click.echo(f"slova: warning: {in_options(str(message))}", err=True)
             else:
                 usual(message, category, *where, **more)
 

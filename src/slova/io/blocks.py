@@ -74,7 +74,8 @@ class Bounds:
 
     def check_classes(self, columns: float, path: Path | str) -> None:
         if self.classes is not None and columns != self.classes:
-            raise TableError(f"{path} has {columns:.12g} logits per row, expected {self.classes}, one per class")
+            expected = f"{self.classes}, one per class" if self.classes > 1 else "1, of class 1 against class 0"
+            raise TableError(f"{path} has {columns:.12g} logits per row, expected {expected}")
 
 
 Read = Callable[[Path, Sequence[str], Bounds], Iterator[Block]]
@@ -84,9 +85,10 @@ OpenWriter = Callable[[Path], AbstractContextManager[Callable[[Any], None]]]
 
 
 def check_type(dtype: np.dtype[Any], role: str, path: Path | str, name: str | None = None) -> None:
-    kinds, expected = ("f", "floating point") if role == "logits" else ("iuf", "integers")
+    kinds, expected = ("f", "floating point") if role == "logits" else ("iuf", "integers, the numbers of the columns")
     if dtype.kind not in kinds:
-        raise TableError(f"{path} has {name or role} of type {dtype}; expected {expected}")
+        found = "text" if dtype.kind in "US" else dtype
+        raise TableError(f"{path} has {name or role} of type {found}; expected {expected}")
 
 
 def check_names(names: Sequence[str], path: Path | str) -> None:

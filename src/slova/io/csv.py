@@ -79,7 +79,9 @@ def _open(path: Path) -> Iterator[tuple[IO[bytes], list[str], IO[str]]]:
     try:
         with open(path, "rb") as binary, io.TextIOWrapper(binary, "utf-8-sig", newline="") as text:
             yield binary, _header(csv.reader(text, strict=True), path), text
-    except (csv.Error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise TableError(f"{path} is not a readable csv file: it is not text in UTF-8") from error
+    except csv.Error as error:
         raise TableError(f"{path} is not a readable csv file: {error}") from error
 
 

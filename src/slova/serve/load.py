@@ -57,7 +57,8 @@ def with_examples(model: Model, path: Path | None) -> Model:
         body = b'{"inputs":' + text + b"}"
         parse_predict(body, model, Limits(rows=EXAMPLE_ROWS), most_marks(model, EXAMPLE_ROWS))
     except RequestError as error:
-        raise ModelError(f"{path}: {error.message}") from error
+        is_json = not error.message.startswith("the body is not JSON")  # it is only a part of that body
+        raise ModelError(f"{path}: {error.message}" if is_json else f"{path} is not JSON") from error
     return replace(model, examples=json.loads(text))
 
 

@@ -43,7 +43,8 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ServeError(f"port {port} of {host} is in use: choose another one with --port") from error
-        raise ServeError(f"{host} port {port} cannot be listened on: {error.strerror}") from error
+        reason = str(error.strerror).partition(" (while")[0]  # what the socket module adds
+        raise ServeError(f"{host} port {port} cannot be listened on: {reason}") from error
 
 
 def serve(app: Any, listener: socket.socket, *, limits: Limits = DEFAULT_LIMITS, grace: float = 30.0) -> None:
