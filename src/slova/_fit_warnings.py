@@ -61,8 +61,8 @@ def warn_of_other_columns(logits: Floats, labels: Ints) -> bool:
     if count < ENOUGH or not 2 < classes <= MOST_CLASSES:
         return False
     table = np.zeros((classes, classes))
-    np.add.at(table, (labels[known], logits[known].argmax(axis=1)), 1 / count)
-    now, best = table.trace(), table[linear_sum_assignment(-table)].sum()
+    np.add.at(table, (labels[known], logits[known].argmax(axis=1)), 1)
+    now, best = (float(hits.sum()) / count for hits in (table.diagonal(), table[linear_sum_assignment(-table)]))
     if best < FIT or best < now + MUCH + 4 * np.sqrt(now * (1 - now) / count):
         return False
     message = (

@@ -47,6 +47,7 @@ _BLACK, _ORANGE, _SKY, _GREEN, _BLUE = "#000000", "#e69f00", "#56b4e9", "#009e73
 _RED, _PINK, _OLIVE, _WINE, _GREY = "#d55e00", "#cc79a7", "#999933", "#882255", "#777777"
 _SPARE = (_SKY, _PINK, _OLIVE, _GREEN, _ORANGE, _WINE)
 _DASH, _DOT, _BOTH = (6.0, 2.0), (1.5, 1.5), (6.0, 2.0, 1.5, 2.0)
+_ON_BOTH = "temperature on clean and degraded images"
 
 # In the order of every table and figure: the paper's baselines, its OOD baselines, one-vs-all, SLOVA, scores.
 METHODS = {
@@ -88,25 +89,17 @@ METHODS = {
     "softmax_mixed_flip": Look("Softmax, augmented, flips, temperature on clean and degraded images", _SKY, "^", _BOTH),
     "softmax_mixed_fit": Look("Softmax, augmented, default fit", _SKY, "P", _DASH),
     "softmax_augmented": Look("Softmax, without mixing, temperature", _GREEN, "s"),
-    "softmax_augmented_degraded": Look(
-        "Softmax, without mixing, temperature on clean and degraded images", _GREEN, "D", _DOT
-    ),
-    "softmax_augmented_flip": Look(
-        "Softmax, without mixing, flips, temperature on clean and degraded images", _GREEN, "^", _BOTH
-    ),
+    "softmax_augmented_degraded": Look(f"Softmax, without mixing, {_ON_BOTH}", _GREEN, "D", _DOT),
+    "softmax_augmented_flip": Look(f"Softmax, without mixing, flips, {_ON_BOTH}", _GREEN, "^", _BOTH),
     "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, "P", _DASH),
     "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, "s", _DASH),
     "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, "D", _DOT),
     "softmax_mixed_exposed": Look("Softmax, augmented, outlier exposure", _PINK, "s", _BOTH),
     "softmax_mixed_none_class": Look("Softmax, augmented, NONE as a class", _PINK, "D", _BOTH),
     "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, "s", _DASH),
-    "softmax_mixed_ensemble_degraded": Look(
-        "Softmax, augmented, ensemble, temperature on clean and degraded images", _BLUE, "D", _DOT
-    ),
+    "softmax_mixed_ensemble_degraded": Look(f"Softmax, augmented, ensemble, {_ON_BOTH}", _BLUE, "D", _DOT),
     "softmax_augmented_ensemble": Look("Softmax, without mixing, ensemble, temperature", _BLUE, "v", _DASH),
-    "softmax_augmented_ensemble_degraded": Look(
-        "Softmax, without mixing, ensemble, temperature on clean and degraded images", _BLUE, "v", _DOT
-    ),
+    "softmax_augmented_ensemble_degraded": Look(f"Softmax, without mixing, ensemble, {_ON_BOTH}", _BLUE, "v", _DOT),
     "ova_fit": Look("One-vs-all, default fit", _ORANGE, "P"),
     "ova_fit_no_distances": Look("One-vs-all, default fit without distances", _ORANGE, "s", _DASH),
     "ova_fit_clean": Look("One-vs-all, default fit without degraded images", _ORANGE, "^", _DOT),

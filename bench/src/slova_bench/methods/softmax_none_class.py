@@ -49,6 +49,8 @@ def fit(rows: CalibrationRows) -> Fitted:
     return readout
 
 
-METHOD = replace(softmax.METHOD, name="softmax_none_class", network=network, loss=loss, fit=fit, score="none")
-METHOD = replace(METHOD, calibrate_on=("clean", "degraded", "outliers"))
+ROWS = ("clean", "degraded", "outliers")
+METHOD = replace(
+    softmax.METHOD, name="softmax_none_class", network=network, loss=loss, fit=fit, calibrate_on=ROWS, score="none"
+)
 MIXED = replace(METHOD, name="softmax_mixed_none_class", loss=partial(loss, degraded=0.25, mixed=0.5))
