@@ -24,6 +24,7 @@ RECIPES = (
     *(OURS, RIVAL, "softmax_mixed_degraded", "softmax_mixed_fit", "augmix"),
     *("slova_image", "softmax_augmented", "softmax_augmented_degraded"),
 )
+LARGER = (OURS, RIVAL, "softmax_mixed_degraded", "softmax_mixed_fit")  # with ResNet-18
 SHOWN = ("Method", "Seeds", "clean", "shifted", "held-out shifts", "near OOD", "far OOD")
 CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slova_distance_ensemble", "ensemble"))
 
@@ -79,7 +80,7 @@ def of_recipes(results: ResultsFolder) -> str:
     rows = []
     for preset, whole in tables.items():
         there = {row[0].text for row in whole.rows}
-        for method in (name for name in RECIPES if label((name, "")) in there):
+        for method in (name for name in (LARGER if preset else RECIPES) if label((name, "")) in there):
             entries = dict(zip(whole.columns, _row(whole, method), strict=True))
             rows.append((text(label((method, preset))), *(entries[column] for column in columns[1:])))
     return replace(tables[""], columns=tuple(columns), rows=tuple(rows)).markdown().strip("\n")
