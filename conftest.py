@@ -1,13 +1,10 @@
 """Fixtures of both distributions. Ray's workers do not wait until the cores are idle, which beside other tests they
 never are, and Spark's Java starts quickly."""
 
-import copy
 import os
 import shutil
-import sys
 import warnings
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,34 +19,6 @@ def no_waiting_for_the_disk():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def operators_of_onnx_are_listed_once():
-    """`torch.onnx.export` reads the source of 500 functions to list its operators, which is half of its time."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "torch" in sys.modules:
-            import torch.onnx
-
-            export = torch.onnx.export
-            listed = cache(lambda: _list_once(patch))
-            patch.setattr(torch.onnx, "export", lambda *args, **options: (listed(), export(*args, **options))[1])
-        yield
-
-
-def _list_once(patch):
-    """Each export gets a copy of the list, as it adds operators of its own. With other versions of torch it is slow."""
-    with suppress(ImportError, AttributeError):
-        from torch.onnx._internal.exporter._registration import ONNXRegistry
-
-        made = cache(ONNXRegistry.from_torchlib)
-
-        def copied(opset_version):
-            registry = copy.copy(made(opset_version))
-            registry.functions = {target: [*found] for target, found in registry.functions.items()}
-            return registry
-
-        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(copied))
 
 
 @pytest.fixture(scope="module")
