@@ -21,7 +21,7 @@ Validation rows labelled NONE, or `none_inputs`, take the place of the synthetic
 >>> import slova
 >>> classifier = slova.Classifier.fit(network, val_images, val_labels, views="flip")
 >>> print(classifier.scorer.report)
-1,000 rows, one-vs-all logits ...; distances in 0, with 1,000 degraded and 1,000 synthetic NONE rows
+1,000 rows, ... right, one-vs-all logits ...; distances in 0, with 1,000 degraded and 1,000 synthetic NONE rows ...
 """
 
 from __future__ import annotations
