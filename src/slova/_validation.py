@@ -123,25 +123,6 @@ def check_bins(bins: int) -> int:
     return int(bins)
 
 
-def check_images(images: Array, advice: str, *, values: bool = True, slack: float = 0.0) -> None:
-    """Images (N, C, H, W), floats in [0, 1] or outside by at most `slack`; `values=False` skips the values, because
-    reading them synchronises the device."""
-    if not images.is_floating_point() or images.ndim != 4:
-        raise ValueError(f"images must be floats (N, C, H, W) in [0, 1], got {images.dtype} {tuple(images.shape)}")
-    if values and images.numel():
-        low, high = float(images.detach().min()), float(images.detach().max())
-        if not (low >= -slack and high <= 1 + slack):
-            raise ValueError(f"images must lie in [0, 1], got values from {low:.3g} to {high:.3g}: {advice}")
-
-
-def check_image_labels(labels: Array, images: Array) -> None:
-    """One label per image, of a dtype that can hold NONE."""
-    if labels.shape != images.shape[:1]:
-        raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
-    if not labels.dtype.is_signed:
-        raise TypeError(f"labels must have a dtype that can hold NONE ({NONE_INDEX}), got {labels.dtype}")
-
-
 def check_probs(probs: Array) -> Floats:
     return _within(_floats(probs, "probs", 2), "probs", 0.0, 1.0)
 

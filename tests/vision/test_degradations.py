@@ -142,6 +142,8 @@ def test_bytes_normalised_images_and_no_kinds_are_refused():
         degrade(torch.zeros(2, 3, 8, 8, dtype=torch.uint8))
     with pytest.raises(ValueError, match=r"values from -2 to 0: degrade images before normalising them"):
         degrade(torch.tensor([-2.0, 0.0]).view(2, 1, 1, 1))
+    with pytest.raises(TypeError, match="kinds must be a list of functions of images and a generator, got 'warp'"):
+        degrade(images_of(count=4), kinds="warp")
     with pytest.raises(ValueError, match="at least one degradation"):
         degrade(torch.zeros(2, 3, 8, 8), kinds=[])
 

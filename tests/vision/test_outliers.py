@@ -261,12 +261,32 @@ def test_bytes_are_refused():
         outliers.add_outliers(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), torch.zeros(2))
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1.1, 255.0, float("nan")])
-def test_images_outside_0_and_1_are_refused(wrong):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (-0.1, r"images must lie in \[0, 1\], got .* before normalising"),
+        (1.1, r"images must lie in \[0, 1\], got .* before normalising"),
+        (255.0, r"images must lie in \[0, 1\], got .* to 255: divide images of 0 to 255 by 255"),
+        (float("nan"), "images must not be NaN, got NaN in 1 of 4 images"),
+    ],
+)
+def test_images_outside_0_and_1_are_refused(wrong, message):
     images = images_of((3, 8, 8), 4)
     images[1, 2, 3, 4] = wrong
-    with pytest.raises(ValueError, match=r"images must lie in \[0, 1\], got .* before normalising"):
+    with pytest.raises(ValueError, match=message):
         outliers.add_outliers(images, torch.arange(4))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"share": "0.5"}, "share must be a number, got '0.5'"),
+        ({"kinds": ["zoom"]}, "kinds must be a list of functions"),
+    ],
+)
+def test_options_of_another_type_are_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        outliers.add_outliers(images_of((3, 8, 8), 4), torch.arange(4), **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.uint16])

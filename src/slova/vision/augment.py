@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from slova._validation import NONE_INDEX, check_image_labels, check_images
+from slova._validation import NONE_INDEX
 from slova.vision import draws
+from slova.vision.checks import DIVIDE, check_image_labels, check_images, check_kinds, check_number
 from slova.vision.degradations import TRAINING_DEGRADATIONS, Degradation
 from slova.vision.mixtures import TRAINING_MIXTURES
 from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_kind, can_be_read
@@ -23,7 +24,11 @@ from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_k
 __all__ = ["augment"]
 
 Channels = float | Sequence[float] | Tensor
-USUAL = (TRAINING_DEGRADATIONS, TRAINING_MIXTURES, TRAINING_OUTLIERS)
+USUAL: dict[str, Sequence[Degradation | Outlier]] = {
+    "degradations": TRAINING_DEGRADATIONS,
+    "mixtures": TRAINING_MIXTURES,
+    "outlier_kinds": TRAINING_OUTLIERS,
+}
 SLACK = 1e-6  # by which a sum of shares may exceed 1
 ROUNDING = 0.02  # by which normalised images in half precision may leave [0, 1]
 
@@ -59,8 +64,8 @@ def augment(
     check_images(images, "", values=False)
     check_image_labels(labels, images)
     _check_options(degraded, mixed, outliers, generator, images.device)
-    chosen = zip((degradations, mixtures, outlier_kinds), USUAL, strict=True)
-    kinds = [usual if given is None else tuple(given) for given, usual in chosen]
+    chosen = zip((degradations, mixtures, outlier_kinds), USUAL.items(), strict=True)
+    kinds = [usual if given is None else check_kinds(given, name) for given, (name, usual) in chosen]
     with torch.autocast(images.device.type, enabled=False):
         mean, std = (0.0, 1.0) if normalize is None else _check_normalize(normalize, images)
         pixels = _in_unit_range(images.float() * std + mean, normalized=normalize is not None)
@@ -104,15 +109,22 @@ def _make(
 
 
 def _in_unit_range(images: Tensor, *, normalized: bool) -> Tensor:
-    advice = "normalize must be what they were normalised by" if normalized else "pass normalize=(mean, std)"
-    check_images(images, advice, values=can_be_read(images), slack=ROUNDING if normalized else 0.0)
+    if normalized:
+        advice = "normalize must be what they were normalised by"
+        on_bytes = f"{advice}, and images of 0 to 255 be divided by 255 before"
+    else:
+        advice, on_bytes = "pass normalize=(mean, std)", DIVIDE
+    slack = ROUNDING if normalized else 0.0
+    check_images(images, advice, values=can_be_read(images), slack=slack, advice_on_bytes=on_bytes)
     return images.clamp(0, 1).contiguous()
 
 
 def _check_options(
     degraded: float, mixed: float, outliers: float, generator: Generator | None, device: torch.device
 ) -> None:
+    check_number(outliers, "outliers")
     for name, share in (("degraded", degraded), ("mixed", mixed)):
+        check_number(share, name)
         if not 0 <= share <= 1:
             raise ValueError(f"{name} must be a share in [0, 1], got {share}")
     if degraded + mixed > 1 + SLACK:

@@ -24,8 +24,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-from slova._validation import check_images
 from slova.vision import draws
+from slova.vision.checks import check_images, check_kinds
 from slova.vision.patches import reorder_patches
 
 __all__ = [
@@ -59,7 +59,7 @@ def degrade(images: Tensor, *, seed: int = 0, kinds: Sequence[Degradation] | Non
     >>> [kind.__name__ for kind in DEGRADATIONS]
     ['convolve', 'recolour', 'warp', 'cover', 'blend', 'add_stripes', 'shift_phases', 'swap_patches']
     """
-    chosen = DEGRADATIONS if kinds is None else tuple(kinds)
+    chosen = DEGRADATIONS if kinds is None else check_kinds(kinds, "kinds")
     if not chosen:
         raise ValueError("kinds must contain at least one degradation")
     check_images(images, "degrade images before normalising them")

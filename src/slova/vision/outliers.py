@@ -21,8 +21,9 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova._backend import Array
-from slova._validation import NONE_INDEX, check_image_labels, check_images
+from slova._validation import NONE_INDEX
 from slova.vision import draws
+from slova.vision.checks import check_image_labels, check_images, check_kinds, check_number
 from slova.vision.patches import reorder_patches
 
 __all__ = [
@@ -62,9 +63,10 @@ def add_outliers(
     """
     check_images(images, "add outliers before normalising images", values=can_be_read(images))
     check_image_labels(labels, images)
+    check_number(share, "share")
     if not 0 <= share < math.inf:
         raise ValueError(f"share must be finite and not negative, got {share}")
-    chosen = TRAINING_OUTLIERS if kinds is None else tuple(kinds)
+    chosen = TRAINING_OUTLIERS if kinds is None else check_kinds(kinds, "kinds")
     count = round(share * len(images))
     if not chosen or count < 1:
         return images, labels
@@ -177,7 +179,8 @@ def _check_pool(pool: Array) -> Tensor:
     if found.dtype != torch.uint8:
         captured = found.is_cuda and torch.cuda.is_current_stream_capturing()
         advice = "a pool of 0 to 255 must be uint8, or divided by 255"
-        check_images(found, advice, values=not torch.compiler.is_compiling() and not captured)
+        values = not torch.compiler.is_compiling() and not captured
+        check_images(found, advice, values=values, advice_on_bytes=advice)
     return found
 
 
