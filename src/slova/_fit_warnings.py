@@ -26,7 +26,8 @@ def warn_if_bad(scorer: Scorer) -> None:
     assert report is not None
     is_default = getattr(scorer.calibrator, "name", "") == "posterior"
     if is_default and (rows := report.rows - report.none_rows) < FEWEST_ROWS:
-        few = f"{rows} rows of a class are few: below {FEWEST_ROWS} only a temperature is fitted; expect a rough fit"
+        count = "1 row of a class is" if rows == 1 else f"{rows} rows of a class are"
+        few = f"{count} few: below {FEWEST_ROWS} only a temperature is fitted; expect a rough fit"
         warnings.warn(few, SmallValidationWarning, stacklevel=2)
     if _is_no_better_than_frequencies(scorer, report):
         shares = (

@@ -107,6 +107,13 @@ def test_few_rows_are_said_to_be_few_and_all_right_ones_are_no_bad_fit(rows_of):
         assert [(warning.category, warning.filename) for warning in caught] == [(SmallValidationWarning, __file__)]
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "1 row of a class is few"), (2, "2 rows of a class are few")])
+def test_one_row_is_a_row(rows_of, count, said):
+    logits, labels = rows_of(rows=300, none=0)
+    with pytest.warns(SmallValidationWarning, match=f"^{said}: below 30 only"):
+        Scorer.fit(logits[:count], labels[:count], head="ova")
+
+
 def test_the_remedy_names_a_head_only_if_it_was_recognised(rows_of):
     logits, labels = rows_of(rows=4000)
     for head, named in (("slova", False), ("auto", True)):
