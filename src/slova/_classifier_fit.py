@@ -14,7 +14,7 @@ from torch import nn
 from slova._batches import device_of
 from slova._collect import Collected, check_names, check_network, collect
 from slova._labels import class_names
-from slova._validation import NONE, check_labels
+from slova._validation import NONE, check_rows
 from slova.scorer import Scorer
 from slova.vision.passes import Passes
 from slova.vision.shift_aware import ShiftOptions, fit_rows
@@ -62,7 +62,9 @@ def _fitted(
 ) -> tuple[Scorer, Passes | None]:
     columns = found.logits.numpy()
     columns = np.hstack([columns, columns]) if columns.shape[1] == 1 else columns  # one logit is of two classes
-    views, labels = reader.options.views, check_labels(np.asarray(found.labels), columns, "logits")
+    views, (_, labels) = reader.options.views, check_rows(columns, np.asarray(found.labels), "logits")
+    if more is not None:
+        check_rows(more.logits.numpy(), np.full(len(more.logits), int(NONE)), "logits of none_inputs")
     if more is not None and options["none_share"] is None and options["calibration"] == "posterior":
         options = options | {"none_share": SYNTHETIC}
     clean, degraded = reader.of("clean"), reader.of("degraded")

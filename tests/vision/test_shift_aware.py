@@ -309,6 +309,16 @@ def test_options_that_cannot_be_are_errors(digits, options, message):
         Classifier.fit(digits.network, IMAGES, torch.arange(40) % 10, **options)
 
 
+def test_logits_that_are_nan_are_counted_in_the_rows_that_were_given(digits):
+    broken = copy.deepcopy(digits.network)
+    nn.init.constant_(broken[-1].bias, torch.nan)
+    with pytest.raises(ValueError, match=r"^logits must not be NaN, got NaN in 500 of 500 rows$"):
+        Classifier.fit(broken, *digits.validation)
+    given = torch.rand(20, 1, 8, 8) * torch.tensor([1.0, torch.nan]).repeat(10).view(20, 1, 1, 1)
+    with pytest.raises(ValueError, match=r"^logits of none_inputs must not be NaN, got NaN in 10 of 20 rows$"):
+        Classifier.fit(digits.network, *digits.validation, none_inputs=given)
+
+
 def test_to_ask_for_it_where_it_cannot_be_is_an_error(digits, aware):
     tail = nn.Sequential(digits.network[-1])
     with pytest.raises(ValueError, match="shift_aware=True needs images"):
