@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,8 @@ def save_classifier(classifier: Classifier, path: str | Path) -> None:
     meta |= {"names": classifier.names, "reject": classifier.reject, "example": _describe_inputs(classifier.example)}
     if (passes := classifier.passes) is not None:
         tensors |= {f"passes.{name}": value for name, value in passes.state_dict().items()}
-        meta |= {"passes": {"layers": passes.layers, "views": passes.views, "members": passes.members}}
+        names = ("layers", "views", "members", "value_range")
+        meta |= {"passes": {name: getattr(passes, name) for name in names}}
     artifact.save(path, "classifier", tensors, meta)
 
 
@@ -98,9 +100,21 @@ def _passes(network: nn.Module, tensors: dict[str, Tensor], meta: dict[str, Any]
         members = described.get("members", 1)
         if type(members) is not int:
             raise TypeError(f"members must be a whole number, got {members!r}")
-        return Passes(statistics, views=described.get("views", "missing"), members=members).to(device_of(network))
+        given = {"views": described.get("views", "missing"), "value_range": _value_range(described.get("value_range"))}
+        return Passes(statistics, members=members, **given).to(device_of(network))
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged: {shown(error, 200)}") from error
+
+
+def _value_range(found: Any) -> tuple[float, float] | None:
+    """The least and the largest value of images of the fit; None in files of before, and for other inputs."""
+    if found is None:
+        return None
+    if not isinstance(found, list) or len(found) != 2 or not all(type(one) is float for one in found):
+        raise TypeError(f"value_range must be two floats, got {shown(found)}")
+    if not -math.inf < found[0] <= found[1] < math.inf:
+        raise ValueError(f"value_range must be finite and in order, got {shown(found)}")
+    return found[0], found[1]
 
 
 def _statistics(tensors: dict[str, Tensor], number: int) -> FeatureStatistics:

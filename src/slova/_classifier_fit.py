@@ -84,7 +84,8 @@ def _fitted(
     counts = {"degraded_rows": degraded, "synthetic_rows": synthetic}
     counted: dict[str, Any] = {name: 0 if part is None else len(part.rows) for name, part in counts.items()}
     scorer = replace(scorer, report=replace(scorer.report, layers=_named(reader.layers, reader.members), **counted))
-    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views, members=reader.members)
+    given: dict[str, Any] = {"views": views, "members": reader.members, "value_range": reader.value_range}
+    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), **given)
     return scorer, passes.to(device_of(reader.network))
 
 

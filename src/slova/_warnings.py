@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 class CalibrationWarning(UserWarning):
-    """The result of a fit is not good; the message names a remedy."""
+    """The result of a fit is not good, or inputs are not as those of the fit; the message names a remedy."""
 
 
 @contextlib.contextmanager

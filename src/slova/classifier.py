@@ -65,8 +65,7 @@ class Classifier(nn.Module):
         self.names = None if names is None else class_names(names, scorer.classes)
         if scorer.distances != (0 if passes is None else passes.distances):
             raise ValueError(f"the scorer takes {scorer.distances} distances: give passes= with as many layers")
-        self.network, self.passes = network, passes
-        self.reject = reject
+        self.network, self.passes, self.reject = network, passes, reject
         self._scorer = scorer
         self.example: Batch | None = None  # what the network took in when it was fitted, as tensors of no rows
         self.parts = CalibratorModules(scorer, ("before", "calibrator", "none_calibrator"))
@@ -242,6 +241,8 @@ class Classifier(nn.Module):
         return [part.cpu() for part in answer(self.scorer, logits, ops, reject, distances)]
 
     def _run(self, batch: Batch, run: Callable[[Batch], Tensor] | None = None) -> tuple[Tensor, Tensor | None]:
+        if run is None and self.passes is not None:
+            self.passes.warn_of_other_values(batch)
         columns = self.scorer.head.columns or self.scorer.classes
         run = run or partial(run_network, self.network, classes=columns, like=self.example)
         return (run(batch), None) if self.passes is None else self.passes(self.network, batch, run)

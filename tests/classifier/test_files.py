@@ -1,5 +1,6 @@
 """Files and state dicts of classifiers."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -92,6 +93,11 @@ def test_statistics_come_back(saved_distances, mlp, blobs):
         ({"layers": ["1", "0"], "views": None}, "passes.mean1 is missing"),
         *(({"layers": ["1"], "views": None, "members": count}, "1 layers cannot be those of") for count in (0, 2, -1)),
         *(({"layers": ["1"], "views": None, "members": odd}, "members must be a whole") for odd in (1.0, True, "1")),
+        *(
+            ({"layers": ["1"], "views": None, "value_range": odd}, "value_range must be two floats, got ")
+            for odd in (0.0, "01", {}, [], [0.0], [0, 1], [True, 1.0], [0.0, None], [0.0, "1"], [[0.0], [1.0]])
+        ),
+        ({"layers": ["1"], "views": None, "value_range": [1.0, 0.0]}, "value_range must be finite and in order"),
     ],
 )
 def test_layers_that_do_not_fit_the_scorer_are_refused(saved_distances, tmp_path, mlp, passes, message):
@@ -124,6 +130,16 @@ def test_statistics_that_give_no_distances_are_refused(saved_distances, tmp_path
     with pytest.raises(ArtifactError, match=rf"odd\.slova is damaged: passes\.mean0 and passes\.whiten0 {message}"):
         Classifier.load(tmp_path / "odd.slova", network)
     assert torch.equal(network[0].weight, before)
+
+
+@pytest.mark.parametrize("text", ["NaN, 1.0", "0.0, NaN", "-Infinity, 1.0", "0.0, 1e999"])
+def test_a_range_that_is_not_finite_is_refused(saved_distances, mlp, monkeypatch, text):
+    """JSON has no such numbers, but the JSON of Python reads them."""
+    path, tensors, meta = saved_distances
+    odd = meta | {"passes": meta["passes"] | {"value_range": json.loads(f"[{text}]")}}
+    monkeypatch.setattr(artifact, "load", lambda *_, **__: (tensors, odd))
+    with pytest.raises(ArtifactError, match="is damaged: value_range must be finite and in order, got"):
+        Classifier.load(path, mlp())
 
 
 def test_the_reject_threshold_is_part_of_the_classifier_and_its_file(network, tmp_path, blobs, mlp):

@@ -6,6 +6,7 @@ quarter turns ("turns") of the images. Distances are those of the images themsel
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from slova._batches import Batch
+from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.vision.features import FeatureStatistics, record_activations
+from slova.vision.outliers import can_be_read
 
 __all__ = [
     "VIEWS",
@@ -33,12 +36,14 @@ VIEWS: dict[str, tuple[View, ...]] = {
     "flip": (lambda images: images.flip(-1),),
     "turns": tuple(lambda images, turn=turn: images.rot90(turn, (-2, -1)) for turn in (1, 2, 3)),  # type: ignore[misc]
 }
+FAR = 0.75  # widths of the range of the fit by which images may leave it: [-1, 1] after [0, 1] is too far
 
 
 class Passes(nn.Module):
     """The passes of a network: `statistics` maps the names of layers to those of their channels, in the order of the
     distances; `views` is None, "flip" or "turns". The layers are those of `members` networks in turn, over which
-    distances are averaged. The buffers follow the device and stay in float32."""
+    distances are averaged. `value_range` are the least and the largest value that images of the fit could have, if
+    known. The buffers follow the device and stay in float32."""
 
     def __init__(
         self,
@@ -46,10 +51,12 @@ class Passes(nn.Module):
         *,
         views: str | None = None,
         members: int = 1,
+        value_range: tuple[float, float] | None = None,
     ) -> None:
         super().__init__()
         check_views(views)
         self.layers, self.views, self.members = tuple(statistics or ()), views, members
+        self.value_range, self.has_warned = value_range, False
         if members < 1 or len(self.layers) % members:
             raise ValueError(f"{len(self.layers)} layers cannot be those of {members} members")
         register_statistics(self, (statistics or {}).values())
@@ -65,6 +72,21 @@ class Passes(nn.Module):
         if not self.layers:
             return logits, None
         return logits, mean_over_members(distances_from(self, self.layers, activations), self.members)
+
+    def warn_of_other_values(self, batch: Batch) -> None:
+        """Warns, once, of images whose values are far outside those of the fit, where reading them does not wait for a
+        device."""
+        images = None if self.value_range is None or self.has_warned else find_images(batch)
+        if images is None or not images.is_floating_point() or not images.numel() or not can_be_read(images):
+            return
+        assert self.value_range is not None
+        (low, high), (least, most) = self.value_range, map(float, torch.aminmax(images.detach()))
+        if max(low - least, most - high) > FAR * (high - low) > 0:
+            self.has_warned = True
+            values = f"from {least:.3g} to {most:.3g}, those of the fit were in [{low:.3g}, {high:.3g}]"
+            message = f"the images have values {values}: preprocess them as for the fit"
+            with warnings_at_caller():
+                warnings.warn(message, CalibrationWarning, stacklevel=2)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Passes:
         device = fn(torch.empty(0)).device

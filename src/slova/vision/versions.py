@@ -61,6 +61,16 @@ class VersionReader:
         """All rows of a kind, or None."""
         return Outputs.joined(self.parts[kind]) if self.parts[kind] else None
 
+    @property
+    def value_range(self) -> tuple[float, float] | None:
+        """The least and the largest value that images of this fit can have: 0 and 1, or what `normalize` makes of them;
+        None of other inputs."""
+        if not self.images or self.options.normalize is None:
+            return (0.0, 1.0) if self.images else None
+        mean, std = (torch.as_tensor(part, dtype=torch.float32).cpu().flatten() for part in self.options.normalize)
+        ends = torch.stack([-mean / std, (1 - mean) / std])
+        return (float(ends.min()), float(ends.max())) if ends.isfinite().all() else None
+
     def _start(self, batch: Batch) -> None:
         if self.options.shift_aware is False:
             return
