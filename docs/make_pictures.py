@@ -46,7 +46,7 @@ def drawn(kinds: Sequence[Group], models: Mapping[str, slova.Classifier]) -> pyp
 
 def title(group: Group, models: Mapping[str, slova.Classifier]) -> str:
     """How many pictures of a kind each network answers."""
-    names = ("softmax", "softmax, degraded images", "slova")
+    names = ("softmax", "softmax, same images", "slova")
     shares = [float((models[name].predict(group.images).confidence >= REJECT).float().mean()) for name in names]
     words = "of {}, softmax answers {:.0%}, softmax with degraded images {:.0%}, slova {:.0%}"
     return f"{SHOWN[group.name]}: {words.format(len(group.images), *shares)}"

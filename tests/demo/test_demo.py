@@ -99,12 +99,10 @@ def test_thresholds_are_one_minus_the_risk_or_guaranteed(results):
 def test_a_verdict_is_computed_from_paired_differences(ours, verdict):
     values = {"slova": np.array(ours), "first": np.full(5, 0.5), "second": np.full(5, 0.4)}
     found = Comparison("right", True, values)
-    assert (found.rival, found.verdict) == ("first", verdict)
-    assert (
-        Comparison("wrong", False, {"slova": values["slova"], "first": values["first"]}).verdict
-        == {"better": "worse", "worse": "better", "unclear": "unclear"}[verdict]
-    )
-    assert str(found) == f"right: {100 * np.mean(ours):.1f} against 50.0 (first)"
+    assert found.verdict("first") == verdict
+    opposite = {"better": "worse", "worse": "better", "unclear": "unclear"}[verdict]
+    assert Comparison("wrong", False, values).verdict("first") == opposite
+    assert found.sentence("second") == f"right: {100 * np.mean(ours):.1f} against 40.0"
 
 
 def test_the_table_has_both_ways_to_set_a_threshold(results):
@@ -123,7 +121,9 @@ def test_the_command_prints_the_table_the_verdicts_and_what_to_try_next(tmp_path
     result = CliRunner().invoke(main, ["demo", "-o", str(tmp_path / "page.html")])
     assert result.exit_code == 0, result.output
     assert [line for line in result.stdout.splitlines() if line.startswith("Noise")]
-    assert all(sentence in result.stdout for sentence in verdicts(run[1], PROMISE)["worse"])
+    for rival, found in verdicts(run[1], PROMISE).items():
+        _, _, said = result.stdout.partition(f"\nAgainst {rival}:\n")
+        assert all(f"    {sentence}\n" in said for sentences in found.values() for sentence in sentences)
     assert [command for command in COMMANDS if command not in result.stdout] == []
     assert (tmp_path / "page.html").read_text() == page(run[1])
 
@@ -221,8 +221,10 @@ def _said(label, none, ambiguous) -> tuple[str, str]:
 
 
 def test_the_verdicts_of_the_page_are_those_of_the_run(shown, results):
-    for name, expected in verdicts(results, PROMISE).items():
-        assert shown.locator(f"[data-verdict={name}] li").all_inner_texts() == expected
+    for rival, found in verdicts(results, PROMISE).items():
+        for name, expected in found.items():
+            lines = shown.locator(f'[data-rival="{rival}"] [data-verdict={name}] li')
+            assert lines.all_inner_texts() == expected
 
 
 def test_the_data_of_the_page_are_small(results):

@@ -39,8 +39,11 @@ def demo(output: Path) -> None:
         f"Each network answers where its confidence is at least {1 - risk:.0%}: at most {risk:.0%} may be wrong.\n"
     )
     click.echo(aligned(table(results, PROMISE)))
-    for name, title in (("better", "slova is better"), ("unclear", "no clear difference"), ("worse", "slova is worse")):
-        click.echo("\n".join([f"\n{title}:", *(f"  {one}" for one in verdicts(results, PROMISE)[name] or ["nothing"])]))
+    titles = {"better": "slova is better", "unclear": "no clear difference", "worse": "slova is worse"}
+    for rival, found in verdicts(results, PROMISE).items():
+        click.echo(f"\nAgainst {rival}:")
+        for name, title in titles.items():
+            click.echo("\n".join([f"  {title}:", *(f"    {one}" for one in found[name] or ["nothing"])]))
     click.echo("\nTry next:")
     click.echo("\n".join(f"  {command:70} # {what}" for command, what in COMMANDS.items()) + "\n")
     write(output, page(results))

@@ -35,7 +35,7 @@ ABOUT = {
 MODELS = {
     "slova": "the image recipe: slova.vision.augment, slova.ova_loss with cross_entropy=1.5, and slova.Classifier.fit",
     "softmax": "cross-entropy and a temperature",
-    "softmax, degraded images": "cross-entropy and a temperature, with the degraded and mixed images of slova in "
+    "softmax, same images": "cross-entropy and a temperature, with the degraded and mixed images of slova in "
     "training, and degraded ones in the fit of the temperature",
 }
 

@@ -24,7 +24,7 @@ __all__ = ["MODELS", "SEED", "STEPS", "network", "train", "train_all"]
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
 STEPS, BATCH, RATE, SEED = 300, 100, 2e-3, 0
-MODELS = ("slova", "softmax", "softmax, degraded images")
+MODELS = ("slova", "softmax", "softmax, same images")
 
 
 def train_all(digits: Digits, report: Callable[[float], None] = lambda share: None) -> dict[str, Classifier]:
@@ -33,7 +33,7 @@ def train_all(digits: Digits, report: Callable[[float], None] = lambda share: No
     seen = {
         "slova": train(slova.prepare(network()), digits, _one_vs_all, lambda share: report(share / 3)),
         "softmax": train(network(), digits, _softmax, lambda share: report((1 + share) / 3)),
-        "softmax, degraded images": train(network(), digits, _softmax_degraded, lambda share: report((2 + share) / 3)),
+        "softmax, same images": train(network(), digits, _softmax_degraded, lambda share: report((2 + share) / 3)),
     }
     worse = degrade(images, kinds=CALIBRATION_DEGRADATIONS, seed=SEED)
     plain: dict[str, Any] = {"head": "softmax", "calibration": "temperature"}
@@ -41,7 +41,7 @@ def train_all(digits: Digits, report: Callable[[float], None] = lambda share: No
     return {
         "slova": Classifier.fit(seen["slova"], images, labels, progress=False),
         "softmax": Classifier.fit(seen["softmax"], images, labels, progress=False, **plain),
-        "softmax, degraded images": Classifier.fit(seen["softmax, degraded images"], *both, progress=False, **plain),
+        "softmax, same images": Classifier.fit(seen["softmax, same images"], *both, progress=False, **plain),
     }
 
 

@@ -95,10 +95,11 @@ function shares() {
 }
 
 function verdicts() {
-  const titles = { better: "slova is better", unclear: "No clear difference", worse: "slova is not better: it is worse" };
+  const titles = { better: "slova is better", unclear: "No clear difference", worse: "slova is worse" };
   const found = data.verdicts[state.setting];
-  byId("verdicts").replaceChildren(...Object.entries(titles).map(([name, title]) => el("div", { "data-verdict": name }, el("h3", {}, title),
-    found[name].length ? el("ul", {}, ...found[name].map((sentence) => el("li", {}, sentence))) : el("p", { class: "about" }, "Nothing in this run."))));
+  const list = (sentences) => sentences.length ? el("ul", {}, ...sentences.map((sentence) => el("li", {}, sentence))) : el("p", { class: "about" }, "Nothing in this run.");
+  const block = (told) => Object.entries(titles).map(([name, title]) => el("div", { "data-verdict": name }, el("h4", {}, title), list(told[name])));
+  byId("verdicts").replaceChildren(...Object.entries(found).map(([rival, told]) => el("div", { "data-rival": rival }, el("h3", {}, `Against ${rival}`), el("div", { class: "verdicts" }, ...block(told)))));
 }
 
 function strength() {
