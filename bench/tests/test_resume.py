@@ -12,8 +12,8 @@ from slova_bench.runner import Plan, execute
 
 KILLS = 10
 # A process that has everything imported starts runs as children of its own, so that a start costs nothing, and kills
-# them: really, by SIGKILL, after delays that a seed decides. A run that got to its end counts for nothing: its rows are
-# compared, and the next one starts from an empty folder.
+# them: really, by SIGKILL, in turn after a delay that a seed decides, and when a file of weights or rows has come. A
+# run that got to its end counts for nothing: its rows are compared, and the next one starts from an empty folder.
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
@@ -32,6 +32,12 @@ def start(folder):
     run(folder)
     os._exit(0)
 
+def stage(folder):
+    return tuple(len(list(folder.glob(kind))) for kind in ("store/weights/*.safetensors", "results/.*journal*"))
+
+def is_running(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
 where, kills, runs, times = Path(sys.argv[1]), int(sys.argv[2]), 0, random.Random(0)
 run(where / "undisturbed")
 began = time.monotonic()
@@ -40,15 +46,18 @@ whole = time.monotonic() - began
 killed, stages = 0, set()
 while True:
     folder = where / f"run{runs}"
+    first = stage(folder)
     child = start(folder)
     if killed < kills:
-        time.sleep(times.uniform(0, 0.6 * whole))
+        if killed % 2 == 0:
+            time.sleep(times.uniform(0, 0.6 * whole))
+        while killed % 2 and stage(folder) == first and is_running(child):
+            time.sleep(0.001)
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     if os.WIFSIGNALED(status):
         killed += 1
-        there = [folder.glob(pattern) for pattern in ("store/weights/*.safetensors", "results/.*journal*")]
-        stages.add(tuple(len(list(files)) for files in there))
+        stages.add(stage(folder))
         continue
     assert status == 0
     for name in ("ood-digits-quick.csv", "ood-digits-quick.parquet"):
