@@ -39,6 +39,11 @@ def device_of(network: nn.Module) -> torch.device:
     return torch.device("cpu") if weight is None else weight.device
 
 
+def can_be_read(values: Tensor) -> bool:
+    """Whether values can be checked: on a device that would synchronise, and a compiled program cannot raise."""
+    return values.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
 def count(batch: Batch | None) -> int | None:
     """How many inputs, positional and by name."""
     return None if batch is None else len(batch[0]) + len(batch[1])

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from slova._backend import TORCH
+from slova._batches import can_be_read
 from slova._types import ClassWeightTensor, LabelsTensor, LogitsTensor, LossTensor, TargetsTensor, WeightTensor
 from slova._validation import NONE_INDEX
 from slova.heads import SLOVA
@@ -127,7 +128,7 @@ def multilabel_loss(
     _check_tensor(targets, "targets")
     if targets.shape != logits.shape:
         raise ValueError(f"targets {tuple(targets.shape)} do not match logits {tuple(logits.shape)}")
-    if _can_be_read(targets):
+    if can_be_read(targets) and targets.numel():
         low, high = float(targets.detach().min()), float(targets.detach().max())
         if not (low >= 0 and high <= 1):
             raise ValueError(f"targets must lie in [0, 1], got values from {low:g} to {high:g}")
@@ -208,15 +209,10 @@ def check_targets(logits: Tensor, labels: Tensor) -> None:
         raise ValueError(f"labels {tuple(labels.shape)} do not match logits {tuple(logits.shape)}")
     if labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         raise TypeError(f"labels must be integers, got {labels.dtype}")
-    if _can_be_read(labels):
+    if can_be_read(labels) and labels.numel():  # on an accelerator gather itself stops at a bad label
         low, high = int(labels.min()), int(labels.max())
         if low < NONE_INDEX or high >= logits.shape[-1]:
             raise ValueError(f"labels must lie in [-1, {logits.shape[-1]}), got values from {low} to {high}")
-
-
-def _can_be_read(targets: Tensor) -> bool:
-    """Reading values on an accelerator would wait for it; there gather itself stops at a bad label."""
-    return targets.device.type == "cpu" and not torch.compiler.is_compiling() and targets.numel() > 0
 
 
 def reduced(losses: Tensor, weight: Tensor | None, reduction: Reduction) -> Tensor:

@@ -144,26 +144,17 @@ def test_what_the_demo_recommends_exists():
 
 
 @pytest.fixture(scope="module")
-def opened(browser, results, tmp_path_factory):
+def path(results, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(page(results), encoding="utf-8")
-    opened = browser.new_page()
-    opened.path, opened.said, opened.asked = path, [], []
-    opened.on("console", lambda message: opened.said.append(message.text))
-    opened.on("pageerror", lambda error: opened.said.append(str(error)))
-    opened.on("request", lambda request: opened.asked.append(request.url))
-    return opened
+    return path
 
 
 @pytest.fixture
-def shown(opened):
+def shown(blank, path):
     """The page as it is when it was just opened."""
-    opened.goto("about:blank")
-    opened.said.clear()
-    opened.asked.clear()
-    opened.set_viewport_size({"width": 1280, "height": 900})
-    opened.goto(f"file://{opened.path}")
-    return opened
+    blank.goto(f"file://{path}")
+    return blank
 
 
 def cells(shown, table: str, group: str) -> list[list[float]]:

@@ -28,26 +28,11 @@ def path(logits, tmp_path_factory):
     return folder / "page.html"
 
 
-@pytest.fixture(scope="module")
-def opened(browser):
-    page = browser.new_page(color_scheme="light", reduced_motion="reduce")
-    page.said, page.asked = [], []
-    page.on("console", lambda message: page.said.append(message.text))
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    return page
-
-
 @pytest.fixture
-def page(opened, path):
+def page(blank, path):
     """The page as it is when it was just opened."""
-    opened.goto("about:blank")
-    opened.said.clear()
-    opened.asked.clear()
-    opened.set_viewport_size({"width": 1280, "height": 720})
-    opened.emulate_media(color_scheme="light", reduced_motion="reduce")
-    opened.goto(f"file://{path}")
-    return opened
+    blank.goto(f"file://{path}")
+    return blank
 
 
 def answered(page, threshold: float) -> list[float]:

@@ -15,25 +15,9 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect
 
 
-@pytest.fixture(scope="module")
-def opened(browser):
-    page = browser.new_page()
-    page.messages, page.requests = [], []
-    page.on("console", lambda message: page.messages.append(message.text))
-    page.on("pageerror", lambda error: page.messages.append(str(error)))
-    page.on("request", lambda request: page.requests.append(request.url))
-    return page
-
-
 @pytest.fixture
-def page(opened):
-    """As it is when it was just opened: it stores nothing."""
-    opened.goto("about:blank")
-    opened.messages.clear()
-    opened.requests.clear()
-    opened.set_viewport_size({"width": 1280, "height": 720})
-    opened.emulate_media(color_scheme="light")
-    return opened
+def page(blank):
+    return blank
 
 
 def test_rows_are_typed_and_answered_by_keyboard_alone(page, client, scorer):
@@ -58,8 +42,8 @@ def test_rows_are_typed_and_answered_by_keyboard_alone(page, client, scorer):
     )
     assert bars == {name: f"{100 * probs[k]:.1f} %" for k, name in enumerate(["0", "1", "2", "no class"])}
     expect(page.get_by_label("Token")).to_be_hidden()
-    assert page.messages == []
-    assert {url.split("/")[2] for url in page.requests} == {f"127.0.0.1:{client.port}"}
+    assert page.said == []
+    assert {url.split("/")[2] for url in page.asked} == {f"127.0.0.1:{client.port}"}
 
 
 def test_the_page_shows_errors_and_its_example_is_valid(page, client):
@@ -105,8 +89,8 @@ def test_the_description_expands_offline(page, client):
     entry.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(entry.locator("pre").first).to_contain_text('"reject": 0.5')
-    assert page.messages == []
-    assert {url.split("/")[2] for url in page.requests} == {f"127.0.0.1:{client.port}"}
+    assert page.said == []
+    assert {url.split("/")[2] for url in page.asked} == {f"127.0.0.1:{client.port}"}
 
 
 def test_examples_are_those_that_were_given_on_purpose(page, serving, scorer, tmp_path):
@@ -164,4 +148,4 @@ def test_a_picture_is_scaled_and_sent_to_a_model_of_images(page, serving):
     assert seen[-1].shape == (1, 3, 4, 6)
     np.testing.assert_allclose(seen[-1][0, 0, :, 0], 1.0, atol=0.01)
     np.testing.assert_allclose(seen[-1][0, 1], 0.2, atol=0.01)
-    assert page.messages == []
+    assert page.said == []

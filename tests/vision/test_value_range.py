@@ -54,6 +54,7 @@ def test_ordinary_images_are_not_warned_of(digits, fitted):
     broken[3, 0, 4, 4] = torch.nan
     for ordinary in (images, images / 255, 1.4 * images - 0.2, images.half(), images.double(), broken):
         fitted.predict(ordinary)
+        assert not fitted.passes.has_warned
 
 
 def test_what_may_be_traced_reads_no_values(digits, fitted):
@@ -67,7 +68,10 @@ def test_what_may_be_traced_reads_no_values(digits, fitted):
 
 @pytest.mark.parametrize("suffix", [".onnx", ".pt2"])
 def test_an_export_compares_on_any_images(digits, fitted, suffix, tmp_path):
-    fitted.export(tmp_path / f"model{suffix}", digits.test[0][:50] * 255)
+    path = tmp_path / f"model{suffix}"
+    fitted.export(path, digits.test[0][:50] * 255)
+    assert path.stat().st_size > 0
+    assert not fitted.passes.has_warned
 
 
 def test_a_file_keeps_the_range_and_files_of_before_have_none(digits, fitted, tmp_path):

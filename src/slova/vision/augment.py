@@ -14,12 +14,13 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
+from slova._batches import can_be_read
 from slova._validation import NONE_INDEX
 from slova.vision import draws
 from slova.vision.checks import DIVIDE, check_image_labels, check_images, check_kinds, check_number
 from slova.vision.degradations import TRAINING_DEGRADATIONS, Degradation
 from slova.vision.mixtures import TRAINING_MIXTURES
-from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_kind, can_be_read
+from slova.vision.outliers import MIN_BATCH, TRAINING_OUTLIERS, Outlier, apply_kind
 
 __all__ = ["augment"]
 

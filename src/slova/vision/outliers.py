@@ -21,6 +21,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from slova._backend import Array
+from slova._batches import can_be_read
 from slova._validation import NONE_INDEX
 from slova.vision import draws
 from slova.vision.checks import check_image_labels, check_images, check_kinds, check_number
@@ -73,11 +74,6 @@ def add_outliers(
     rows = torch.arange(count, device=images.device).tensor_split(len(chosen))
     outliers = torch.cat([_generate(kind, images, part) for kind, part in zip(chosen, rows, strict=True) if len(part)])
     return torch.cat([images, outliers.to(images)]), torch.cat([labels, labels.new_full((len(outliers),), NONE_INDEX)])
-
-
-def can_be_read(images: Tensor) -> bool:
-    """Whether values can be checked: on a device it would synchronise, and a compiled program cannot raise."""
-    return images.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _generate(kind: Outlier, images: Tensor, rows: Tensor) -> Tensor:

@@ -13,10 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from slova._batches import Batch
+from slova._batches import Batch, can_be_read
 from slova._warnings import CalibrationWarning, warnings_at_caller
 from slova.vision.features import FeatureStatistics, record_activations
-from slova.vision.outliers import can_be_read
 
 __all__ = [
     "VIEWS",

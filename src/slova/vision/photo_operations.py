@@ -16,8 +16,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from slova._batches import can_be_read
 from slova.vision import draws
-from slova.vision.outliers import can_be_read
 
 __all__ = ["OPERATIONS", "WHITE", "apply_operation", "random_operation", "random_strength"]
 
