@@ -57,7 +57,7 @@ def test_seeds_are_a_count_or_a_list(folder, text, expected):
         (["ood", "--methods", "sofmax"], "unknown method sofmax; the methods are acet"),
         (["odd"], "experiment must be one of ablation"),
         (["ood", "--on", "imagenet"], "the training set must be one of digits"),
-        (["ood", "--preset", "best"], "preset must be one of fair, paper, authors, resnet18, got 'best'"),
+        (["ood", "--preset", "best"], "preset must be one of fair, paper, authors, searched, small_"),
         (
             ["shift", "--on", "cifar10", "--embedded", "--preset", "paper"],
             "the stored logits are of the fair preset: omit --embedded or --preset",

@@ -29,8 +29,8 @@ FILES = sorted(path for path in Path(folder.__file__).parent.glob("*.py") if pat
 VARIANTS = {  # further methods of a file
     "dac_degraded",
     *(f"softmax_augmented_{name}" for name in ("dac", "dac_degraded", "energy_scaling", "gen", "fdbd", "ash", "knn")),
-    *("acet_short", "slova_none_raw", "retrofit_noise", "temperature_degraded"),
-    *("ensemble_temperature", "slova_paper_fit"),
+    *("acet_short", "acet_full", "slova_none_raw", "retrofit_noise", "temperature_degraded"),
+    *("ensemble_temperature", "ensemble_ten", "slova_paper_fit"),
     *("softmax_fit", "slova_none_fit", "ova_fit_no_distances", "ova_fit_clean"),
     *("slova_image_ova", "slova_image_no_distances", "slova_image_ensemble"),
     *("slova_image_flip", "slova_image_turns"),
@@ -115,7 +115,7 @@ def test_a_method_uses_several_passes_exactly_when_its_network_is_random(name):
     network, images = built(name)
     network.eval()
     assert (methods()[name].samples > 1) == (not torch.equal(network(images), network(images)))
-    assert methods()[name].members == (5 if "ensemble" in name else 1)
+    assert methods()[name].members == (10 if name == "ensemble_ten" else 5 if "ensemble" in name else 1)
 
 
 @every
@@ -137,6 +137,7 @@ SOFTMAX = {
     "react",
     "ensemble",
     "ensemble_temperature",
+    "ensemble_ten",
     "energy",
     "max_logit",
     "knn",
@@ -206,7 +207,7 @@ FAMILIES = (
 
 
 def test_every_method_is_trained_here_or_shares_weights_with_one_that_is():
-    alike = {"acet", "slova_image_ova"}  # other losses of the same batches
+    alike = {"acet", "acet_full", "slova_image_ova"}  # other losses of the same batches
     alike |= {name for name in methods() if name.endswith(OWN_LOSSES)}  # likewise
     alike |= {"logitnorm", "rotpred", *AUGMIX, *PIXMIX}  # see test_methods_rivals
     assert set(methods()) == set(FAMILIES).union(*SHARING) | alike

@@ -8,6 +8,7 @@ import pytest
 from slova_bench import runner
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
+from slova_bench.networks import PreactUnit
 from slova_bench.pipeline import Bench
 from slova_bench.presets import originals, preset, steps_hein, steps_ovadia
 from slova_bench.results import Results
@@ -27,7 +28,7 @@ def plan(folder, **changes) -> Plan:
         ({"experiment": "nonsense"}, "experiment must be one of ablation, appendix"),
         ({"methods": ("softmax", "nonsense")}, "unknown method nonsense; the methods are acet, "),
         ({"on": "mars"}, "the training set must be one of digits, cifar10"),
-        ({"preset": "unfair"}, "preset must be one of fair, paper, authors, resnet18, got 'unfair'"),
+        ({"preset": "unfair"}, "preset must be one of fair, paper, .*, resnet18, got 'unfair'"),
         ({"preset": "paper", "embedded": True}, "the stored logits are of the fair preset: omit"),
         ({"device": "cuda:99"}, "device 'cuda:99' is not available"),
         ({"device": "banana"}, "device 'banana' is not available"),
@@ -149,7 +150,29 @@ def test_the_paper_preset_changes_the_weights_of_every_method_and_the_fair_one_o
         assert (fair.preset, published.preset) == ("", "paper")
         assert bench.weights(published, 0) != bench.weights(fair, 0)
         assert published.recipe.augment is bench.dataset.recipes["softmax"].augment
-        assert replace(published, recipe=None, preset="") == fair
+        assert replace(published, recipe=None, preset="", network=fair.network) == fair
+        assert (published.network == fair.network) == (experiment == "shift" or not _of_hein(published, on))
+
+
+def _of_hein(method, on):
+    return on != "digits" and method.recipe.schedule is steps_hein
+
+
+def test_on_ood_data_the_paper_preset_has_the_network_and_momentum_of_hein():
+    softmax, dropout = preset(
+        find(["softmax", "dropout"]), "paper", experiment="ood", dataset=DATASET_RECIPES["cifar10"]
+    )
+    units = [module for module in softmax.network(None, 10).modules() if isinstance(module, PreactUnit)]
+    assert len(units) == 9
+    assert softmax.recipe.nesterov is False
+    assert dropout.network == find(["dropout"])[0].network
+
+
+def test_small_batches_and_the_best_of_the_search_are_one_recipe_for_all():
+    for name, numbers in {"small_batch": (128, 3.07e-3, 1e-7), "searched": (512, 0.129, 2.97e-7)}.items():
+        chosen = preset(find(["softmax", "ova"]), name, experiment="shift", dataset=DATASET_RECIPES["cifar10"])
+        assert {(own.recipe.batch, own.recipe.rate, own.recipe.adam_eps) for own in chosen} == {numbers}
+        assert {own.preset for own in chosen} == {name}
 
 
 def test_methods_that_shared_weights_still_do(tmp_path):

@@ -60,6 +60,15 @@ def test_the_space_of_the_paper_is_uniform_in_the_rate_and_has_one_weight_decay(
     assert set(decays) == {2e-4}
 
 
+def test_the_space_of_the_paper_has_the_constants_of_adam():
+    found = [PAPER.draw(Recipe(adam_eps=1e-3), seed) for seed in range(500)]
+    for name, (low, high) in {"momentum": (0.85, 0.99), "adam_eps": (1e-8, 1e-5)}.items():
+        values = np.array([getattr(recipe, name) for recipe in found])
+        assert low <= values.min() < low + 0.02 * (high - low)
+        assert high - 0.02 * (high - low) < values.max() <= high
+        assert np.mean(values) == pytest.approx((low + high) / 2, abs=0.05 * (high - low))
+
+
 def test_the_two_numbers_are_drawn_independently_and_all_else_is_kept():
     assert abs(np.corrcoef(np.log(draws(Space())).T)[0, 1]) < 0.15
     base = Recipe(epochs=7, batch=3, ema=0.5)

@@ -5,7 +5,7 @@ import logging
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pytest
@@ -15,7 +15,7 @@ from slova_bench.augment import crop
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.pipeline import Bench
 from slova_bench.stable import stable
-from slova_bench.store import Store, describe
+from slova_bench.store import USUAL_LEFT_OUT, Store, describe
 from slova_bench.train import Recipe
 
 from slova import artifact
@@ -173,6 +173,19 @@ def test_what_is_different_is_described_differently():
 def test_equal_values_are_described_equally():
     assert describe(Recipe(rate=0.2)) == describe(replace(Recipe(), rate=0.2))
     assert describe(partial(function, rate=Recipe())) == describe(partial(function, rate=Recipe()))
+
+
+@dataclass(frozen=True)
+class Grown:
+    rate: float
+    added: bool = field(default=True, metadata=USUAL_LEFT_OUT)
+
+
+def test_a_field_added_later_is_described_only_where_it_is_unusual():
+    assert describe(Grown(0.1)) == {"rate": 0.1}
+    assert describe(Grown(0.1, added=False)) == {"rate": 0.1, "added": False}
+    assert "nesterov" not in describe(Recipe())
+    assert describe(Recipe(nesterov=False))["nesterov"] is False
 
 
 def closure(rate: float):

@@ -200,10 +200,12 @@ def test_fits_are_listed_by_size(tmp_path):
     cell = CELL._replace(experiment="stability", method="slova_clean")
     fits = [("M", 10.0), ("M", 2.0), ("n_b", 100.0), ("n_b", 20.0), ("", 0.0)]
     cells = [cell._replace(parameter=name, parameter_value=value) for name, value in fits]
-    rows = [Row.of(one, m, 0.5) for one in (*cells, cells[0]._replace(preset="paper")) for m in ("ece", "nll", "brier")]
+    rows = [
+        Row.of(one, m, 0.5) for one in (*cells, cells[0]._replace(preset="resnet18")) for m in ("ece", "nll", "brier")
+    ]
     (table,) = MAKERS["stability"].make(evidence_of(tmp_path, stability_cifar10=rows), "cifar10")
     assert {row[0].text for row in table.rows} == {"SLOVA, no noise in calibration"}
-    assert [row[1].text for row in table.rows] == ["optimal", "M=2", "M=10", "paper M=10", "n_b=20", "n_b=100"]
+    assert [row[1].text for row in table.rows] == ["optimal", "M=2", "M=10", "resnet18 M=10", "n_b=20", "n_b=100"]
 
 
 def test_quartiles_by_share_of_noise_severity_and_bins_are_beside_the_papers(tmp_path):

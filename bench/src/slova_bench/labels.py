@@ -55,6 +55,7 @@ METHODS = {
     "temperature": Look("Temperature scaling", _GREY, "s", _DASH),
     "dropout": Look("Dropout", _SKY, "^"),
     "ensemble": Look("Ensemble", _BLUE, "D"),
+    "ensemble_ten": Look("Ensemble of ten", _BLUE, "s"),
     "ensemble_temperature": Look("Ensemble, temperature", _BLUE, "d", _DOT),
     "svi": Look("SVI", _GREEN, "v"),
     "ll_svi": Look("LL SVI", _GREEN, "<", _DASH),
@@ -63,6 +64,7 @@ METHODS = {
     "ova_dm_original": Look("OVA DM, original", _OLIVE, "X", _DASH),
     "ceda": Look("CEDA", _PINK, "p"),
     "acet": Look("ACET", _PINK, "h", _DOT),
+    "acet_full": Look("ACET, as published", _PINK, "D", _BOTH),
     "acet_short": Look("ACET, short attack", _PINK, "H", _DASH),
     "react": Look("ReAct", _GREY, "*", _DOT),
     "ova": Look("OVA", _ORANGE),
@@ -145,7 +147,8 @@ BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
     *("slova_none_raw", "slova_none", "retrofit", "retrofit_noise"),
 )
-VARIANTS = ("ensemble_temperature", "slova_paper_fit")  # of methods of the paper: in tables, not in figures
+# Of methods of the paper: in tables, not in figures.
+VARIANTS = ("ensemble_temperature", "ensemble_ten", "slova_paper_fit")
 
 METRICS = {
     "accuracy": Metric("Accuracy", larger=True),

@@ -21,6 +21,7 @@ __all__ = [
     "Normalize",
     "digits_net",
     "last_linear",
+    "on_preact_resnet",
     "on_resnet18",
     "preact_resnet",
     "resnet18",
@@ -166,6 +167,14 @@ def preact_resnet(classes: int) -> nn.Sequential:
             width = filters
     norm = [nn.BatchNorm2d(64, momentum=0.01), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     return nn.Sequential(*layers, *norm, _linear(64, classes))
+
+
+@stable("on_preact_resnet")
+def on_preact_resnet(
+    network: Callable[[Backbone, int], nn.Sequential], backbone: Backbone, classes: int
+) -> nn.Sequential:
+    """The network of a method on Hein et al.'s in place of the backbone of the data set."""
+    return network(preact_resnet, classes)
 
 
 class PreactUnit(nn.Module):

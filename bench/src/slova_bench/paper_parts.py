@@ -94,7 +94,7 @@ DIFFERENCES = {  # of the figures and tables, whose links and seeds are found
     "Fig. 4": "OVA does not approach 1, nor SLOVA 0",
     "Fig. 5": "one recipe for all methods, 10,000 images, our own corruptions with the published strengths",
     "Fig. 6": "plain mean ranks, per seed",
-    "Table 1": "no LSUN images; ACET with a short attack; SLOVA with and without calibration",
+    "Table 1": "no LSUN images; ACET with a short attack; SLOVA with and without calibration; Hein's network beside",
     "Fig. 7": "9 of the 12 pairs of the paper, and six of ours",
     "Fig. 8": "",
     "Fig. 9": "with the optimal sum of powers beside",

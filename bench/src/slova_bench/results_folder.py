@@ -22,7 +22,8 @@ PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
 KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
 INSTEAD = {"ablation": "shift"}  # which has the same methods and more on the same sets
-APART = ("authors",)  # presets that train the same networks otherwise: shown beside the others only where asked for
+# Presets that train the same methods otherwise: shown beside the others only where asked for.
+APART = ("authors", "paper", "searched", "small_batch")
 
 
 class MissingRowsError(LookupError):

@@ -1,11 +1,12 @@
-"""Random search of learning rate and weight decay on validation data; trials are kept, so that a search resumes and
-grows."""
+"""Random search of learning rate, weight decay and constants of Adam on validation data; trials are kept, so that a
+search resumes and grows."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,13 +26,15 @@ class Space:
 
     rate: tuple[float, float] = (0.03, 3.0)
     weight_decay: tuple[float, float] = (1e-4, 2e-3)
+    momentum: tuple[float, float] | None = None  # beta_1 of Adam; None: that of the recipe
+    adam_eps: tuple[float, float] | None = None
     uniform: bool = False
 
     def draw(self, recipe: Recipe, seed: int) -> Recipe:
         generator = np.random.default_rng(seed)
-        return replace(
-            recipe, rate=self._one(self.rate, generator), weight_decay=self._one(self.weight_decay, generator)
-        )
+        ends = {name: getattr(self, name) for name in ("rate", "weight_decay", "momentum", "adam_eps")}
+        drawn: dict[str, Any] = {name: self._one(two, generator) for name, two in ends.items() if two is not None}
+        return replace(recipe, **drawn)
 
     def _one(self, ends: tuple[float, float], generator: np.random.Generator) -> float:
         low, high = ends
@@ -40,7 +43,9 @@ class Space:
         return float(f"{math.exp(generator.uniform(math.log(low), math.log(high))):.3g}")
 
 
-PAPER = Space(rate=(1e-3, 1.0), weight_decay=(2e-4, 2e-4), uniform=True)  # of the paper, for Adam
+PAPER = Space(  # of the paper, for Adam
+    rate=(1e-3, 1.0), weight_decay=(2e-4, 2e-4), momentum=(0.85, 0.99), adam_eps=(1e-8, 1e-5), uniform=True
+)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from slova import artifact
 from slova._backend import Array
 from slova_bench.stable import name_of
 
-__all__ = ["VERSIONS", "XZ", "Store", "compress", "describe", "file_name", "load"]
+__all__ = ["USUAL_LEFT_OUT", "VERSIONS", "XZ", "Store", "compress", "describe", "file_name", "load"]
 
 VERSIONS = {"weights": 1, "images": 1}
 XZ = ".xz"
+USUAL_LEFT_OUT: Mapping[str, bool] = {"usual left out": True}  # metadata of a field that keeps older keys valid
 LOG = logging.getLogger(__name__)
 
 
@@ -70,7 +71,7 @@ class Store:
 
 def describe(value: Any) -> Any:
     """A value that decides a result, as JSON: numbers and text as they are, functions by their stable name, dataclasses
-    by their fields. A function without a stable name is refused."""
+    by their fields, but for those left out at their default. A function without a stable name is refused."""
     if callable(value) and (name := name_of(value)) is not None:
         return name
     if isinstance(value, functools.partial):
@@ -78,7 +79,8 @@ def describe(value: Any) -> Any:
         return {"function": describe(value.func), **given, **{k: describe(v) for k, v in value.keywords.items()}}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"function": describe(type(value))} if callable(value) else {}
-        return kind | {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        fields = [field for field in dataclasses.fields(value) if not _left_out(field, value)]
+        return kind | {field.name: describe(getattr(value, field.name)) for field in fields}
     if callable(value):
         raise ValueError(
             f'{value!r} has no stable name: decorate it with @stable("name") of slova_bench.stable, and give the '
@@ -89,6 +91,10 @@ def describe(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
     return value
+
+
+def _left_out(field: dataclasses.Field[Any], value: Any) -> bool:
+    return field.metadata == USUAL_LEFT_OUT and getattr(value, field.name) == field.default
 
 
 def load(path: Path, kind: str, *, framework: str = "numpy") -> tuple[dict[str, Array], dict[str, Any]]:

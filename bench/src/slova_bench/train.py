@@ -26,6 +26,7 @@ from slova_bench.augment import crop_flip
 from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import with_prior
 from slova_bench.schedules import cosine
+from slova_bench.store import USUAL_LEFT_OUT
 
 __all__ = ["Execution", "Loss", "Recipe", "Run", "seeded", "train"]
 
@@ -43,10 +44,11 @@ class Recipe:
     rate: float = 0.4
     weight_decay: float = 5e-4
     momentum: float = 0.9
-    adam_eps: float | None = None  # a number: Adam with beta_1 = momentum; None: SGD with Nesterov momentum
+    adam_eps: float | None = None  # a number: Adam with beta_1 = momentum; None: SGD with momentum
     schedule: Callable[[float], float] = cosine
     augment: Callable[[Tensor, torch.Generator], Tensor] = crop_flip
     ema: float | None = None  # decay per step of an exponential moving average of the weights
+    nesterov: bool = field(default=True, metadata=USUAL_LEFT_OUT)  # of SGD with momentum
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
     fused = rate.is_cuda  # one kernel that reads the rate from the device, as a CUDA graph requires
     if recipe.adam_eps is None:
-        nesterov = recipe.momentum > 0
+        nesterov = recipe.nesterov and recipe.momentum > 0
         return torch.optim.SGD(groups, lr=rate, momentum=recipe.momentum, nesterov=nesterov, fused=fused)
     betas = (recipe.momentum, 0.999)
     return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["missing", "paper", "plans"]
 
 SETS = ("cifar10", "cifar100", "svhn")
-OOD = ("softmax", "ceda", "acet_short", "react", "ova", "slova_raw", "slova", "slova_none_raw", "slova_none")
+OVA = ("ova", "slova_raw", "slova")  # one network
+OOD = ("softmax", "ceda", "acet_short", "react", *OVA, "slova_none_raw", "slova_none")
 FITS = ("ensemble_temperature", "slova_paper_fit")  # further fits of its networks
 BAYES = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova")
 # Experiment, training sets, methods (None: its own), preset; cheap ones first.
@@ -32,10 +33,16 @@ WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
     ("shift", SETS[:1], (*BAYES, *FITS), "fair"),
     ("ood", SETS, OOD, "fair"),
     ("ood", SETS[:1], ("ensemble", *FITS), "fair"),
-    ("shift", SETS[:1], ("softmax", "temperature", "ova", "slova_raw", "slova"), "authors"),
+    ("shift", SETS[:1], ("ensemble_ten",), "fair"),
+    ("ood", SETS, ("softmax", "react", *OVA), "paper"),
+    *(("shift", SETS[:1], ("softmax", "temperature", *OVA), name) for name in ("authors", "small_batch")),
+    ("shift", SETS[:1], OVA, "searched"),
     ("ood", SETS[:1], ("acet",), "fair"),
+    ("ood", SETS[:1], ("acet_full",), "paper"),
 )
-MINUTES = {"acet": 26.0, "acet_short": 3.8, "svi": 2.0, "dropout": 2.0}  # a training on one H200; others: USUAL
+# Of a training on one H200, by method and preset; others: USUAL.
+MINUTES = {"acet": 26.0, "acet_full": 26.0, "acet_short": 3.8, "svi": 2.0, "dropout": 2.0}
+OF_PRESET = {"authors": 3.0, "searched": 3.0, "small_batch": 8.0, "paper": 2.5}
 USUAL = 1.2
 
 
@@ -92,7 +99,8 @@ def missing(plan: Plan) -> tuple[list[tuple[str, int]], float]:
     there = [(method, seed) for method in chosen for seed in plan.seeds if (method, seed) not in lacking]
     trained = {json.dumps(bench.weights(*pair), sort_keys=True) for pair in there}
     networks = {json.dumps(bench.weights(*pair), sort_keys=True): pair[0].name for pair in lacking}
-    takes = sum(MINUTES.get(name, USUAL) for key, name in networks.items() if key not in trained)
+    usual = OF_PRESET.get(plan.preset, USUAL)
+    takes = sum(MINUTES.get(name, usual) for key, name in networks.items() if key not in trained)
     return [(method.name, seed) for method, seed in lacking], takes
 
 

@@ -1,6 +1,6 @@
 """ACET (Hein et al. 2019): CEDA whose noise is first moved, by up to 0.3 per pixel, to where the confidence is highest.
 
-The attack is expensive, so only a quarter as many noise images as clean ones are used, with the total weight of CEDA's.
+The attack is expensive: a quarter as many noise images as clean ones, with the weight of CEDA's; `acet_full` has all.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,11 @@ from slova.vision.outliers import low_pass
 from slova_bench.methods import ceda
 from slova_bench.stable import stable
 
-EPSILON, STEPS, SHARE = 0.3, 40, 0.25
+EPSILON = 0.3
 
 
 def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
-    """Signed gradient ascent on the confidence from a random start, batch norm in inference mode; the best image of
-    each row, possibly the noise itself, is kept."""
+    """Signed gradient ascent on the confidence from a random start; the best image of each row is kept."""
     start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
     with _frozen(network):
         images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
@@ -51,10 +50,11 @@ def _frozen(network: nn.Module) -> Iterator[None]:
 
 
 @stable("acet_loss")
-def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, *, steps: int = STEPS) -> Tensor:
-    noise = low_pass(images[: max(1, round(SHARE * len(images)))])
+def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int, steps: int = 40, share: float = 0.25) -> Tensor:
+    noise = low_pass(images[: max(1, round(share * len(images)))])
     return ceda.together(network, images, labels, attack(network, noise, steps))
 
 
 METHOD = replace(ceda.METHOD, name="acet", loss=loss, family="acet")
 SHORT = replace(METHOD, name="acet_short", loss=partial(loss, steps=8))
+FULL = replace(METHOD, name="acet_full", loss=partial(loss, share=1.0))

@@ -19,6 +19,11 @@ __all__ = ["make"]
 
 SEVERITIES = (5, 4)
 BINS = (10, 100)
+TRAININGS = {  # by preset
+    "authors": "recipe of SLOVA's authors",
+    "searched": "best of a random search",
+    "small_batch": "batches of 128",
+}
 SHOWN = ("softmax", "temperature", "ensemble", "ensemble_temperature", "slova", "slova_paper_fit", "slova_clean")
 
 
@@ -37,12 +42,14 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 
 def _by_training(results: ResultsFolder, rows: Frame, on: str) -> list[Table]:
-    """The recipe of SLOVA's authors beside that of the comparison, for the methods that have both."""
-    authors = _compared(results.rows("shift", on, preset="authors"))
-    if authors.empty:
+    """Other recipes beside that of the comparison, for the methods that have them."""
+    found = {words: _compared(results.rows("shift", on, preset=name)) for name, words in TRAININGS.items()}
+    counts = {words: part["seed"].nunique() for words, part in found.items()}
+    others = {f"{words}, {n} seed{'s' * (n > 1)}": found[words] for words, n in counts.items() if n}
+    if not others:
         return []
-    own, seeds = rows[rows["method"].isin(authors["method"])], authors["seed"].nunique()
-    parts = {"recipe of the comparison": own, f"recipe of SLOVA's authors, {seeds} seeds": authors}
+    common = {method for part in others.values() for method in part["method"]}
+    parts = {"recipe of the comparison": rows[rows["method"].isin(common)], **others}
     return [_table("by the training", metric, parts, results.paper, on) for metric in ("ece", "brier", "accuracy")]
 
 

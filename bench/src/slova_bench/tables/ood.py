@@ -25,9 +25,13 @@ UNCALIBRATED = "The paper uses SLOVA without calibration here: its numbers are s
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """Table 1 with the confidence on the test set, then one table per detection metric."""
-    rows = results.rows("ood", on)
-    return (_confidence(rows, results.paper, on), *(_detection(rows, on, metric) for metric in DETECTION))
+    """Table 1 with the confidence on the test set, of networks trained as published too; then one table per detection
+    metric."""
+    rows, original = results.rows("ood", on), results.rows("ood", on, preset="paper")
+    tables = [_confidence(rows, results.paper, on)]
+    if not original.empty:
+        tables.append(_confidence(original, results.paper, on, " as published", "-paper"))
+    return (*tables, *(_detection(rows, on, metric) for metric in DETECTION))
 
 
 def ood_names(tests: Iterable[str], on: str) -> list[str]:
@@ -43,7 +47,7 @@ def is_data(test: str) -> bool:
     return test.endswith("-test")
 
 
-def _confidence(rows: Frame, paper: Frame, on: str) -> Table:
+def _confidence(rows: Frame, paper: Frame, on: str, how: str = "", suffix: str = "") -> Table:
     own, inside = rows[~rows["method"].isin(SCORES)], f"{on}-test"
     theirs = where(paper, experiment="ood", train=f"{on}-train")
     within = measured(Column(f"MMC, {labels.set_name(on)}"), "mmc", _values(own, inside, "mmc"), judged=False)
@@ -51,8 +55,8 @@ def _confidence(rows: Frame, paper: Frame, on: str) -> Table:
     parts += [
         part for test in ood_names((*rows["test"], *theirs["test"]), on) for part in _beside(own, theirs, test, "mmc")
     ]
-    title = f"Error and mean confidence (MMC) of networks trained on {labels.set_name(on)}"
-    return methods_table(f"ood-mmc-{on}", title, parts, notes=_notes(rows, theirs))
+    title = f"Error and mean confidence (MMC) of networks trained{how} on {labels.set_name(on)}"
+    return methods_table(f"ood-mmc{suffix}-{on}", title, parts, notes=_notes(rows, theirs))
 
 
 def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Part]:
@@ -62,6 +66,8 @@ def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Part]:
     column, values = Column(f"{head} {labels.better(metric)}", group), _values(rows, test, metric)
     own = measured(column, metric, values) if values else Part(column, {}, NO_DATA)
     of_paper = published.numbers(theirs, rows["method"].unique(), test=test, metric=metric)
+    if ("slova", "") in of_paper:
+        of_paper["slova_raw", ""] = of_paper["slova", ""]
     return [own, from_paper(Column("paper", group), metric, of_paper)] if of_paper else [own]
 
 
