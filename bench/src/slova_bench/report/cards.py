@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from slova_bench import labels
+from slova_bench import labels, zoo
 from slova_bench.frame import Frame, per_seed, where
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import XZ, file_name
@@ -49,7 +49,7 @@ def card(results: ResultsFolder, on: str, network: str, readouts: Sequence[str])
             f'`slova_bench.zoo.load("{network}-{on}")` loads the network of seed 0; append a seed for another.',
             "",
             f"- Recipe: {_recipe(what['recipe'])}",
-            f"- Seeds: {', '.join(map(str, seeds))}; files: {', '.join(_file(what, seed) for seed in seeds)}",
+            f"- Seeds: {', '.join(map(str, seeds))}; {_files(what, seeds)}",
             "- Input: floats of [0, 1], (N, 3, 32, 32), not normalised; output: one logit per class.",
             "- For research on confidence. The images show small objects of few classes; biases of the data were not "
             "addressed.",
@@ -69,9 +69,17 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
     )
 
 
+def _files(what: Mapping[str, Any], seeds: Sequence[int]) -> str:
+    """The files of the seeds, as far as the repository has them."""
+    names = {seed: _file(what, seed) for seed in seeds}
+    kept = {seed: name for seed, name in names.items() if name in zoo.checksums()}
+    files = ", ".join(f"`{name}`" for name in kept.values())
+    return f"files: {files}" if kept == names else f"files of {', '.join(map(str, kept)) or 'none'}: {files}"
+
+
 def _file(what: Mapping[str, Any], seed: int) -> str:
     what = {**{name: what[name] for name in DECIDES}, "seed": seed}
-    return f"`{file_name('weights', what, f'safetensors{XZ}')}`"
+    return file_name("weights", what, f"safetensors{XZ}")
 
 
 def _short(name: str) -> str:
