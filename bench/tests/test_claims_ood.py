@@ -83,13 +83,33 @@ def test_acet_is_unstable_if_it_detects_one_set_and_not_the_other(tmp_path, foun
 
 
 def test_accuracy_may_differ_by_half_a_point(tmp_path, found, verdict):
-    rows = ood_rows({"softmax": 0.5, "slova": 0.4}, on="svhn")
-    claim = "SLOVA's error is softmax's, to half a point"
-    assert verdict(tmp_path / "a", claim, "svhn", ood_svhn=rows) is Verdict.REPRODUCED
-    worse = [row._replace(value=0.2) if (row.method, row.metric) == ("slova", "error") else row for row in rows]
-    one = found(tmp_path / "b", claim, ood_svhn=worse)[claim, "svhn"]
-    assert one.verdict is Verdict.NOT
-    assert one.paper == "SLOVA 3.29 %, Softmax 3.53 %"
+    """One claim with a part per training set."""
+    claim, files = "SLOVA's error is softmax's, to half a point", ood_files({"softmax": 0.5, "slova": 0.4})
+    assert verdict(tmp_path / "a", claim, "", **files) is Verdict.REPRODUCED
+
+    def worse(names):
+        return files | {
+            name: [
+                row._replace(value=0.2) if row[1] == "slova" and row.metric == "error" else row for row in files[name]
+            ]
+            for name in names
+        }
+
+    one = found(tmp_path / "b", claim, **worse(["ood_svhn"]))[claim, ""]
+    assert one.verdict is Verdict.PARTLY
+    assert one.paper.startswith("SVHN: SLOVA 3.29 %, Softmax 3.53 %; CIFAR-10: ")
+    assert verdict(tmp_path / "c", claim, "", **worse(files)) is Verdict.NOT
+    alone = found(tmp_path / "d", claim, ood_svhn=files["ood_svhn"])[claim, ""]
+    assert (alone.verdict, alone.ours) == (Verdict.REPRODUCED, "SVHN: SLOVA 8.10 %, Softmax 8.00 %")
+
+
+def test_noise_must_keep_calibration_from_raising_the_confidence(tmp_path, verdict):
+    claim = "Noise in the calibration set keeps calibration from raising the MMC"
+    for place, (without, with_noise, expected) in enumerate(
+        [(0.6, 0.4, Verdict.REPRODUCED), (0.6, 0.55, Verdict.PARTLY), (0.3, 0.55, Verdict.NOT)]
+    ):
+        files = ood_files({"slova_raw": 0.5, "slova_clean": without, "slova": with_noise})
+        assert verdict(tmp_path / str(place), claim, "", **files) is expected
 
 
 def test_ood_sets_have_their_numbers_with_none_in_training_and_without(tmp_path, found):

@@ -6,7 +6,7 @@ is a set. A column of a table is name -> seed -> value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ from slova_bench.results import TEXT, Row, variant
 
 __all__ = [
     *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "boxes", "frame", "grouped"),
-    *("histogram_frame", "mean_over", "means_by", "names", "of", "over_seeds", "per_seed", "quartiles", "seed_counts"),
+    *("histogram_frame", "names", "of", "over_seeds", "per_seed", "quartiles", "seed_counts"),
     *("shift_groups", "sizes", "total", "where"),
 ]
 
@@ -89,29 +89,6 @@ def boxes(rows: Frame, *by: str) -> Frame:
     """The quartiles and extremes of the values in each group."""
     quarters = {name: partial(pd.Series.quantile, q=share) for name, share in (("q25", 0.25), ("q75", 0.75))}
     return grouped(rows, *by, least="min", median="median", most="max", **quarters)
-
-
-def mean_over(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
-    """The mean of each method over the sets and seeds that all methods have."""
-    return _means(_common(rows, methods), methods)
-
-
-def means_by(rows: Frame, by: Sequence[str], methods: Sequence[str]) -> list[dict[Name, float]]:
-    """The means of `mean_over` in each group that has some; `by` are columns that name a set."""
-    table = _common(rows, methods)
-    return [_means(own, methods) for _, own in table.groupby(level=list(by))] if _means(table, methods) else []
-
-
-def _common(rows: Frame, methods: Sequence[str]) -> Frame:
-    """A line per set and seed that all methods have, a column per method."""
-    own = where(rows, method=methods, variant="")
-    return own.pivot(index=[*SET, "seed"], columns=NAME, values="value").dropna()
-
-
-def _means(table: Frame, methods: Sequence[str]) -> dict[Name, float]:
-    wanted = [(method, "") for method in methods]
-    whole = len(table) > 0 and len(table.columns) == len(wanted)
-    return {name: float(table[name].mean()) for name in wanted} if whole else {}
 
 
 def shift_groups(rows: Frame) -> list[tuple[str, ...]]:

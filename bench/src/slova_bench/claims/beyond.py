@@ -3,19 +3,19 @@ further fits of its own methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import means, seeds_of
+from slova_bench.claims.numbers import at_common_seeds, better, common_means, means, seeds_of
 from slova_bench.exhibit import Exhibit
-from slova_bench.frame import QUARTILES, Column, Frame, mean_over, quartiles, shift_groups, where
+from slova_bench.frame import QUARTILES, Frame, Name, quartiles, shift_groups, where
 from slova_bench.labels import look
 from slova_bench.tables.assembly import shown
 from slova_bench.tables.quartiles import METRICS
-from slova_bench.tables.seeds import is_tied
+from slova_bench.tables.seeds import FEWEST, is_tied
 
 __all__ = ["CLAIMS"]
 
@@ -26,23 +26,31 @@ NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
 
 
 def cells(rows: Frame, paper: Frame, on: str, method: str, rival: str) -> Check | None:
-    """In how many of the nine quartiles the method is better than the rival, at the seeds that have every set."""
-    both = where(rows, method=(method, rival), variant="")
+    """In how many of the nine quartiles the method is better than the rival, at the seeds that have every set. What
+    cannot be distinguished is neither better nor worse."""
+    both, pair = where(rows, method=(method, rival), variant=""), ((method, ""), (rival, ""))
     found = {metric: quartiles(both, metric, shift_groups(rows)[0]) for metric in METRICS}
-    seeds = _common(column for by_share in found.values() for column in by_share.values())
+    columns = {
+        (metric, share): at_common_seeds(column, (method, rival))
+        for metric, by_share in found.items()
+        for share, column in by_share.items()
+    }
+    seeds = set.intersection(*({*one.get(name, ())} for one in columns.values() for name in pair))
     if not seeds:
         return None
-    wins, ties, words = 0, 0, list[str]()
-    for metric, by_share in found.items():
-        columns = [means(_at(column, seeds)) for column in by_share.values()]
-        pairs = [(column[method, ""], column[rival, ""]) for column in columns]
-        wins += sum(labels.is_better(metric, *pair) for pair in pairs)
-        ties += sum(is_tied(column[method, ""], column[rival, ""]) for column in by_share.values())
-        ours, theirs = (" ".join(shown(metric, value).text for value in side) for side in zip(*pairs, strict=True))
-        words.append(f"{labels.metric(metric).name} {ours} and {theirs}")
-    tied = f", {ties} of the nine not distinguished" if ties else ""
-    count = f"better in {wins} of {len(METRICS) * len(QUARTILES)} quartiles{tied} ({seeds_of(seeds)})"
-    return Check("", f"{count}: {'; '.join(words)}")
+    wins = sum(better(one, *pair, metric) for (metric, _), one in columns.items())
+    ties = [f"{labels.metric(m).name} {q} %" for (m, q), one in columns.items() if is_tied(one[pair[0]], one[pair[1]])]
+    words = [_sides(metric, [means(columns[metric, q]) for q in QUARTILES], pair) for metric in METRICS]
+    apart = f", not distinguished in {len(ties)} ({', '.join(ties)})" if ties else ""
+    how = "" if len(seeds) >= FEWEST else ", by the means alone"
+    count = f"better in {wins} of {len(columns)} quartiles, worse in {len(columns) - wins - len(ties)}{apart}"
+    return Check("", f"{count} ({seeds_of(seeds)}{how}): {'; '.join(words)}")
+
+
+def _sides(metric: str, columns: Sequence[dict[Name, float]], pair: Sequence[Name]) -> str:
+    """The quartiles of both."""
+    ours, theirs = (" ".join(shown(metric, column[name]).text for column in columns) for name in pair)
+    return f"{labels.metric(metric).name} {ours} and {theirs}"
 
 
 def ood(rows: Frame, paper: Frame, on: str) -> Check | None:
@@ -55,23 +63,11 @@ def ood(rows: Frame, paper: Frame, on: str) -> Check | None:
 
 def _with_and_without(rows: Frame, test: str) -> str:
     pair = [NONE_TRAINED, PLAIN]
-    found = [mean_over(where(rows, metric=metric), pair) for metric in ("mmc", "auroc")]
+    found = [common_means(where(rows, metric=metric), pair) for metric in ("mmc", "auroc")]
     if not all(found):
         return ""
     sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
     return f"{labels.set_name(test)} {' and '.join(sides)}"
-
-
-def _common(columns: Iterable[Column]) -> set[int]:
-    """The seeds of both methods in every column."""
-    found = list(columns)
-    if any(len(column) < 2 for column in found):
-        return set()
-    return set.intersection(*(set(seeds) for column in found for seeds in column.values()))
-
-
-def _at(column: Column, seeds: set[int]) -> Column:
-    return {name: {seed: values[seed] for seed in seeds} for name, values in column.items()}
 
 
 def _claims() -> Iterator[Exhibit]:

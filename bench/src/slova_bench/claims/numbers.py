@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import combinations
 
 import numpy as np
 
 from slova_bench import labels
-from slova_bench.frame import Column, Name
+from slova_bench.frame import Column, Frame, Name, per_seed
 from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
-from slova_bench.tables.seeds import mean
+from slova_bench.tables.seeds import is_tied, mean
 
 __all__ = [
-    *("OURS", "agreeing", "before", "best", "listed", "means", "place", "present", "seeds_of", "standing"),
-    "with_value",
+    *("OURS", "agreeing", "at_common_seeds", "before", "best", "better", "common_means", "listed", "means", "place"),
+    *("present", "seeds_of", "standing", "tied", "with_value"),
 ]
 
 OURS: Name = ("slova", "")
@@ -23,6 +23,30 @@ OURS: Name = ("slova", "")
 
 def means(column: Column) -> dict[Name, float]:
     return {name: mean(values) for name, values in column.items()}
+
+
+def at_common_seeds(column: Column, methods: Iterable[str]) -> Column:
+    """The values of these methods at the seeds that all of those present have."""
+    own = {name: column[name] for method in methods if (name := (method, "")) in column}
+    seeds = set.intersection(*map(set, own.values())) if own else set[int]()
+    return {name: {seed: values[seed] for seed in sorted(seeds)} for name, values in own.items()} if seeds else {}
+
+
+def common_means(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
+    """The means of these methods over their common seeds; empty if one has no rows."""
+    found = at_common_seeds(per_seed(rows), methods)
+    return means(found) if len(found) == len(methods) else {}
+
+
+def better(column: Column, one: Name, other: Name, metric: str) -> bool:
+    """Whether a method has the better mean, and the seeds distinguish the two where three or more allow that."""
+    return labels.is_better(metric, mean(column[one]), mean(column[other])) and not is_tied(column[one], column[other])
+
+
+def tied(column: Column, name: Name = OURS) -> str:
+    """`; not distinguished from it: Ensemble`, or nothing."""
+    found = [label(other) for other in column if other != name and is_tied(column[name], column[other])]
+    return f"; not distinguished from it: {'; '.join(found)}" if found else ""
 
 
 def best(values: Mapping[Name, float], metric: str) -> Name:

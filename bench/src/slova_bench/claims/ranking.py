@@ -25,7 +25,7 @@ def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
     known = {name: ALIKE if value else WORSE for (name, _), value in claimed.items() if name in said}
     holds = tuple(word == known[name] for name in known for word in said[name])
     ahead = f"; better than it: {_counted(said, BETTER)}" if any(BETTER in own for own in said.values()) else ""
-    distance = f"critical distance {seeds[0].distance:.2f}"
+    distance = f"critical distance {seeds[0].distance:.2f} over {seeds[0].cells} sets"
     here = f"{_counted(said, ALIKE)}{ahead} (mean ranks {_listed(ranks)}; {distance}; {seeds_of(seeds)})"
     theirs = together(name for (name, _), value in claimed.items() if value)
     return Check(f"{theirs}, of {len(claimed)} rivals", here, holds)

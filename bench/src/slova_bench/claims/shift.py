@@ -7,18 +7,20 @@ from functools import partial
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import OURS, before, listed, means, place, present
+from slova_bench.claims.numbers import OURS, at_common_seeds, before, better, listed, means, place, present, tied
 from slova_bench.exhibit import Exhibit
-from slova_bench.frame import Frame, Name, mean_over, means_by, per_seed, quartiles, shift_groups, where
+from slova_bench.frame import Column, Frame, Name, per_seed, quartiles, shift_groups, where
 from slova_bench.tables import published
-from slova_bench.tables.assembly import shown
+from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.quartiles import METRICS
+from slova_bench.tables.seeds import is_tied
 
 __all__ = ["CLAIMS"]
 
 STRONG = 4  # the smallest severity of a strong shift
 AS_ACCURATE = 0.005  # half a point
 COMPARABLE = 0.1  # of the rival's value
+SEVERAL_PASSES = ("ensemble", "dropout", "svi")
 LOW = 3  # the best three
 
 
@@ -31,22 +33,23 @@ def strong_ensemble(rows: Frame, paper: Frame, on: str) -> Check | None:
     return Check("frequently", here, tuple(2 * sum(own) >= len(own) for own in wins.values()))
 
 
-def strong_softmax(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """Means over strong shifts, one part of the claim per metric and rival."""
-    return _strong_means(rows, on, ("softmax", "temperature"), ("accuracy", *METRICS), "in terms of all metrics")
-
-
-def strong_ova_dm(rows: Frame, paper: Frame, on: str) -> Check | None:
-    if not _compared(paper, "ova_dm"):
+def strong(rows: Frame, paper: Frame, on: str, rivals: Sequence[str], said: str) -> Check | None:
+    """One part per metric and rival: SLOVA's mean over strong shifts is better, and the seeds distinguish them."""
+    if not _compared(paper, rivals):
         return None
-    return _strong_means(rows, on, ("ova_dm",), ("accuracy", *METRICS), "OVA DM is lower")
+    holds, words = list[bool](), list[str]()
+    for metric in ("accuracy", *METRICS):
+        found = _values(_strong(rows, metric), metric, ["slova", *rivals], on)
+        holds += [better(found, OURS, (rival, ""), metric) for rival in rivals]
+        words.append(f"{labels.metric(metric).name}: {listed(means(found), metric)}{tied(found)}")
+    return Check(said, "; ".join(words), tuple(holds))
 
 
 def clean_ova_dm(rows: Frame, paper: Frame, on: str) -> Check | None:
     """OVA DM loses more than half a point of accuracy on clean data, SLOVA does not."""
-    if not _compared(paper, "ova_dm"):
+    if not _compared(paper, ["ova_dm"]):
         return None
-    found = _clean(rows, "accuracy", ["slova", "softmax", "ova_dm"], on)
+    found = means(_values(where(rows, shift=""), "accuracy", ["slova", "softmax", "ova_dm"], on))
     softmax = found["softmax", ""] - AS_ACCURATE
     holds = (found["ova_dm", ""] < softmax, found[OURS] > softmax)
     return Check("OVA DM drops, SLOVA does not", listed(found, "accuracy"), holds)
@@ -54,10 +57,46 @@ def clean_ova_dm(rows: Frame, paper: Frame, on: str) -> Check | None:
 
 def calibrated(rows: Frame, paper: Frame, on: str) -> Check | None:
     """One part per metric: on clean data SLOVA is not worse than softmax by more than a tenth."""
-    found = {metric: _clean(rows, metric, ["slova", "softmax"], on) for metric in METRICS}
+    clean = where(rows, shift="")
+    found = {metric: means(_values(clean, metric, ["slova", "softmax"], on)) for metric in METRICS}
     words = [f"{labels.metric(metric).name}: {listed(values, metric)}" for metric, values in found.items()]
     holds = tuple(values[OURS] <= (1 + COMPARABLE) * values["softmax", ""] for values in found.values())
     return Check("comparable calibration scores", "; ".join(words), holds)
+
+
+def underestimated(rows: Frame, paper: Frame, on: str) -> Check | None:
+    """Before calibration the mean confidence on clean data is lower than the accuracy."""
+    clean, name = where(rows, shift=""), ("slova_raw", "")
+    confidence, accuracy = (means(_values(clean, metric, name[:1], on))[name] for metric in ("mmc", "accuracy"))
+    words = f"mean confidence {shown('mmc', confidence).text}, accuracy {shown('mmc', accuracy).text}"
+    return Check("underestimation on in-distribution data", words, (confidence < accuracy,))
+
+
+def as_complex(rows: Frame, paper: Frame, on: str) -> Check | None:
+    """One part per metric, rival and severity: SLOVA is not worse by more than a tenth."""
+    if not _compared(paper, SEVERAL_PASSES):
+        return None
+    holds, words = list[bool](), list[str]()
+    for metric in ("ece", "nll"):
+        levels = _by_severity(rows, metric, ["slova", *SEVERAL_PASSES], on)
+        for rival in SEVERAL_PASSES:
+            near = [found[OURS] <= (1 + COMPARABLE) * found[rival, ""] for found in levels]
+            words.append(f"{labels.metric(metric).name}, {label((rival, ''))}: {sum(near)} of {len(near)}")
+            holds += near
+    return Check("comparable", f"{'; '.join(words)} severities", tuple(holds))
+
+
+def robust(rows: Frame, paper: Frame, on: str) -> Check | None:
+    """One part per metric: from the first severity to the last, SLOVA loses less than most methods of the paper."""
+    names = published.counterparts(paper, "shift", rows["method"].unique())
+    holds, words = list[bool](), list[str]()
+    for metric in ("accuracy", *METRICS):
+        first, *_, last = _by_severity(rows, metric, ["slova", *names], on)
+        change = {name: last[name] - value for name, value in first.items()}
+        holds.append(2 * len(before(change, OURS, metric)) < len(change) - 1)
+        words.append(f"{labels.metric(metric).name} {shown(metric, change[OURS]).text} ({place(change, OURS, metric)})")
+    text = f"{', '.join(words)} from severity 1 to 5; required: less than most"
+    return Check("especially robust, others have larger drops in general", text, tuple(holds))
 
 
 def low_brier(rows: Frame, paper: Frame, on: str) -> Check | None:
@@ -80,54 +119,44 @@ def high_accuracy(rows: Frame, paper: Frame, on: str) -> Check | None:
 
 def noise(rows: Frame, paper: Frame, on: str, metric: str) -> Check | None:
     """SLOVA calibrated with and without noise, on clean data and by quartile over shifts."""
-    clean = means(per_seed(where(rows, metric=metric, shift="")))
-    by_share = quartiles(rows, metric, shift_groups(rows)[0])
-    columns = {"clean": clean} | {f"{share} % quartile": means(values) for share, values in by_share.items()}
-    present(clean, ["slova", "slova_clean"], "shift", on)
-    words = [f"{where} {_with_and_without(found, metric)}" for where, found in columns.items() if OURS in found]
+    pair = ("slova", "slova_clean")
+    columns = {"clean": _values(where(rows, shift=""), metric, pair, on)}
+    for share, column in quartiles(rows, metric, shift_groups(rows)[0]).items():
+        columns[f"{share} % quartile"] = at_common_seeds(column, pair)
+    words = [f"{where} {_with_and_without(column, metric)}" for where, column in columns.items() if len(column) == 2]
     return Check("", f"with noise and without: {'; '.join(words)}")
 
 
-def _with_and_without(found: dict[Name, float], metric: str) -> str:
-    one, other = found[OURS], found["slova_clean", ""]
-    word = "better" if labels.is_better(metric, one, other) else "worse"
-    return f"{shown(metric, one).text} and {shown(metric, other).text} ({word} with)"
+def _with_and_without(column: Column, metric: str) -> str:
+    one, other = column
+    word = "better with" if better(column, one, other, metric) else "worse with"
+    if is_tied(column[one], column[other]):
+        word = "not distinguished"
+    return f"{' and '.join(shown(metric, value).text for value in means(column).values())} ({word})"
 
 
-def _compared(paper: Frame, method: str) -> bool:
-    return not len(paper) or len(where(paper, experiment="shift", method=method)) > 0
+def _compared(paper: Frame, methods: Sequence[str]) -> bool:
+    return not len(paper) or {*methods} <= {*where(paper, experiment="shift")["method"]}
 
 
-def _clean(rows: Frame, metric: str, methods: Sequence[str], on: str) -> dict[Name, float]:
-    found = mean_over(where(rows, metric=metric, shift=""), methods)
+def _values(rows: Frame, metric: str, methods: Sequence[str], on: str) -> Column:
+    """The means over these rows, at the common seeds that have every set."""
+    found = at_common_seeds(per_seed(where(rows, metric=metric), whole=True), methods)
     present(found, methods, "shift", on)
     return found
 
 
-def _strong_means(rows: Frame, on: str, rivals: Sequence[str], metrics: Sequence[str], said: str) -> Check:
-    holds, words = list[bool](), list[str]()
-    for metric in metrics:
-        found = mean_over(_strong(rows, metric), ["slova", *rivals])
-        present(found, ["slova", *rivals], "shift", on)
-        holds += [labels.is_better(metric, found[OURS], found[rival, ""]) for rival in rivals]
-        words.append(f"{labels.metric(metric).name}: {listed(found, metric)}")
-    return Check(said, "; ".join(words), tuple(holds))
-
-
 def _duels(rows: Frame, metric: str, rival: str, on: str) -> list[bool]:
-    """For each strong shift and severity, whether SLOVA has the better mean over the seeds of both."""
-    means = means_by(_strong(rows, metric), ["shift", "level"], ["slova", rival])
-    duels = [labels.is_better(metric, found[OURS], found[rival, ""]) for found in means]
-    present([rival] if duels else [], [rival], "shift", on)
-    return duels
+    """For each strong shift and severity, whether SLOVA has the better mean over the common seeds."""
+    cells = _strong(rows, metric).groupby(["shift", "level"])
+    found = [means(_values(own, metric, ["slova", rival], on)) for _, own in cells]
+    return [labels.is_better(metric, values[OURS], values[rival, ""]) for values in found]
 
 
 def _by_severity(rows: Frame, metric: str, methods: Sequence[str], on: str) -> list[dict[Name, float]]:
-    """The means over the shifts of the paper and the common seeds, for each severity."""
+    """The means over the shifts of the paper, for each severity."""
     levels = where(rows, metric=metric, shift=shift_groups(rows)[0]).groupby("level")
-    found = [mean_over(own, list(dict.fromkeys(methods))) for _, own in levels]
-    present(found[0] if found else (), methods, "shift", on)
-    return found
+    return [means(_values(own, metric, list(dict.fromkeys(methods)), on)) for _, own in levels]
 
 
 def _strong(rows: Frame, metric: str) -> Frame:
@@ -138,13 +167,19 @@ def _strong(rows: Frame, metric: str) -> Frame:
 def _claims() -> Iterator[Exhibit]:
     part = "Sec. 4.1"
     yield claim("Clean data: SLOVA is as well calibrated as softmax, to a tenth", part, "shift", calibrated)
+    text = "Clean data: uncalibrated SLOVA is less confident than accurate"
+    yield claim(text, "Fig. 4, Sec. 3.6", "shift", underestimated)
     yield claim("SLOVA has a low Brier score at every severity", "Fig. 5", "shift", low_brier)
     yield claim("SLOVA is as accurate as softmax at every severity, to half a point", "Fig. 5", "shift", high_accuracy)
+    text = "SLOVA's ECE and NLL are those of methods with several passes at every severity, to a tenth"
+    yield claim(text, "Fig. 5", "shift", as_complex)
+    yield claim("SLOVA loses less than most methods as shifts become stronger", "Fig. 5", "shift", robust)
     yield claim("Strong shift: SLOVA is better calibrated than the ensemble", part, "shift", strong_ensemble)
-    text = "Strong shift: SLOVA is better than softmax and temperature scaling"
-    yield claim(text, part, "shift", strong_softmax)
+    text, rivals = "Strong shift: SLOVA is better than softmax and temperature scaling", ("softmax", "temperature")
+    yield claim(text, part, "shift", partial(strong, rivals=rivals, said="notable, in terms of all metrics"))
     yield claim("Clean data: OVA DM loses accuracy and SLOVA does not", part, "shift", clean_ova_dm)
-    yield claim("Strong shift: SLOVA is better than OVA DM", part, "shift", strong_ova_dm)
+    check = partial(strong, rivals=("ova_dm",), said="OVA DM is lower")
+    yield claim("Strong shift: SLOVA is better than OVA DM", part, "shift", check)
     for metric in METRICS:
         text = f"Effect of noise in the calibration set on SLOVA's {labels.metric(metric).name}"
         yield claim(text, "Sec. 3.6", "shift", partial(noise, metric=metric))

@@ -8,7 +8,7 @@ from functools import partial
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import OURS, agreeing, before, means, present, standing
+from slova_bench.claims.numbers import OURS, agreeing, before, better, means, present, standing, tied
 from slova_bench.claims.ranking import best_of, ranking
 from slova_bench.compare import Comparison
 from slova_bench.exhibit import Exhibit
@@ -17,7 +17,6 @@ from slova_bench.tables import published
 from slova_bench.tables.assembly import label
 from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.ranks import shift_comparison
-from slova_bench.tables.seeds import is_tied
 
 __all__ = ["CLAIMS"]
 
@@ -32,9 +31,8 @@ def place(rows: Frame, paper: Frame, on: str, metric: str, share: int) -> Check 
     column = {name: values for name, values in column.items() if name in theirs}
     present(column, [method for method, _ in theirs], "shift", on)
     allowed, ahead = len(before(theirs, OURS, metric)), before(means(column), OURS, metric)
-    apart = [name for name in ahead if not is_tied(column[OURS], column[name])]
-    tied = "; ".join(label(name) for name in ahead if name not in apart)
-    words = standing(means(column), metric) + (f"; not distinguished from it: {tied}" if tied else "")
+    apart = [name for name in ahead if better(column, name, OURS, metric)]
+    words = standing(means(column), metric) + tied(column)
     return Check(standing(theirs, metric), words, (len(ahead) <= allowed, len(apart) <= allowed))
 
 
