@@ -1,16 +1,26 @@
 """The measured numbers of docs/deviations.md are those of the rows."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from slova_bench.frame import quartiles, shift_groups, where
+from slova_bench.labels import PAPER_SHIFTS, look
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.differences import _binned
+from slova_bench.tables.quartiles import METRICS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ResultsFolder.read(ROOT / "bench" / "results")
 TEXT = " ".join((ROOT / "docs" / "deviations.md").read_text(encoding="utf-8").split())
+METHODS = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova")
+NAMES = {method: look(method).name for method in METHODS}
+PAIRS = [
+    *(("cifar10", "cifar100"), ("cifar10", "svhn"), ("cifar100", "cifar10")),
+    *(("cifar100", "svhn"), ("svhn", "cifar10"), ("svhn", "cifar100")),
+]
 TRIALS = json.loads((ROOT / "bench" / "results" / "searches.json").read_text())["trials"]
 
 
@@ -61,6 +71,73 @@ def test_without_the_greatest_severity():
     names = ("softmax", "temperature", "ensemble")
     for metric, words in {"ece": "the ensemble are {}, near", "brier": "Brier scores are then {}, smaller"}.items():
         assert words.format(listed(*(of(name, rows, metric)[1] for name in names))) in TEXT
+    medians = [short(of("slova", part, "brier")[1]) for part in (shift(), rows)]
+    assert "median Brier score is {}, without severity 5 {}, the paper has .299".format(*medians) in TEXT
+
+
+def test_the_quartiles_that_agree_with_the_paper():
+    ratios = {}
+    for metric, share in product(METRICS, (25, 50, 75)):
+        theirs = where(RESULTS.paper, experiment="shift", metric=f"{metric}_q{share}").set_index("method")["value"]
+        for method, value in theirs.items():
+            ours = of(method, shift(), metric)[(25, 50, 75).index(share)]
+            ratios.setdefault(method, []).append(ours / value)
+    for method, name in NAMES.items():
+        near = sum(abs(ratio - 1) <= 0.1 for ratio in ratios[method])
+        assert f"| {name} | {near} of 9 |" in TEXT
+    assert ratios.keys() == NAMES.keys()
+    furthest = max(abs(ratio - 1) for method in ("svi", "ll_dropout") for ratio in ratios[method])
+    assert f"No quartile of SVI and LL dropout differs by more than {100 * furthest:.0f} %" in TEXT
+
+
+def test_the_number_of_bins():
+    rows, found = shift(), RESULTS.histograms("shift", "cifar10")
+    found = found[(found["variant"] == "") & found["shift"].isin(["", *shift_groups(rows)[0]])]
+    binned = [_binned(found, bins) for bins in (10, 100)]
+    gaps = [abs(of(method, own)[1] - of(method, rows)[1]) for own in binned for method in NAMES]
+    assert f"no median of the paper's methods changes by more than {short(max(gaps))}" in TEXT
+
+
+def test_the_space_of_the_noise():
+    """Logits of noise from the network in the package, all others as they are stored."""
+    torch = pytest.importorskip("torch")
+    from slova_bench import zoo
+    from slova_bench.networks import CIFAR_MEAN, CIFAR_STD
+    from slova_bench.predictions import embedded
+
+    from slova import ExponentialCalibration, log_slova
+    from slova.metrics import ece
+
+    stored, network = embedded("cifar10"), zoo.load("ova-cifar10", folder=ROOT / "bench" / "models")
+    logits = {key.split("|")[1]: [] for key in stored.sets}
+    for key in stored.sets:
+        test, name, _ = key.split("|")
+        if test == "cifar10-test" and name in ("", *PAPER_SHIFTS):
+            logits[name].append(log_slova(stored.logits["ova", key][:500]))
+    pixels = torch.rand(500, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    scaled = pixels * torch.tensor(CIFAR_STD).view(3, 1, 1) + torch.tensor(CIFAR_MEAN).view(3, 1, 1)
+    labels, validation = stored.labels["validation"], stored.logits["ova", "validation"]
+    for noise, words in ((scaled, "the quartiles are {}"), (pixels, "with noise uniform in pixels {}")):
+        with torch.no_grad():
+            own = np.concatenate([validation[labels >= 0], network(noise).numpy()])
+        fitted = ExponentialCalibration.fit(log_slova(own), np.concatenate([labels[labels >= 0], np.full(500, -1)]))
+        truth = stored.labels["cifar10-test"][:500]
+        values = [ece(np.exp(fitted(one)), truth) for found in logits.values() for one in found]
+        assert len(values) == 81
+        assert words.format(listed(*np.percentile(values, (25, 50, 75)))) in TEXT
+
+
+def test_rows_that_sum_to_more_than_one():
+    from slova_bench.predictions import embedded
+
+    from slova import ExponentialCalibration, log_slova
+
+    stored = embedded("cifar10")
+    logits, labels = stored.logits["ova", "validation"], stored.labels["validation"]
+    (clean,) = [stored.logits["ova", key] for key in stored.sets if key.startswith("cifar10-test||")]
+    fits = [ExponentialCalibration.fit(log_slova(logits[rows]), labels[rows]) for rows in (labels > -2, labels >= 0)]
+    noisy, without = (100 * np.mean(np.exp(fitted(log_slova(clean))).sum(-1) > 1) for fitted in fits)
+    assert f"of one network {noisy:.0f} %, with a fit without noise {without:.0f} %" in TEXT
 
 
 def test_a_smaller_share_of_noise():
@@ -76,6 +153,10 @@ def test_the_recipe_of_the_authors():
     assert f"SLOVA's ECE hardly changes ({listed(*of('slova', rows))})" in TEXT
     softmax, ova = (100 * clean(name, "accuracy", rows) for name in ("softmax", "ova"))
     assert f"only {softmax:.0f} % (softmax) and {ova:.0f} % (one-vs-all)" in TEXT
+    medians = [of(name, rows, "brier")[1] for name in ("softmax", "slova")]
+    assert "Brier score of {} (softmax) and {} (SLOVA), larger".format(*map(short, medians)) in TEXT
+    for method, median in zip(("softmax", "slova"), medians, strict=True):
+        assert median > where(RESULTS.paper, method=method, metric="brier_q50")["value"].item()
 
 
 def test_the_random_search():
@@ -115,12 +196,69 @@ def test_the_network_of_hein():
     assert "errors of {:.1f}, {:.1f} and {:.1f} %".format(*(100 * error for error in errors)) in TEXT
 
 
+def ood(on: str, method: str, metric: str, test: str, preset: str | None = None) -> float:
+    rows = where(RESULTS.rows("ood", on, preset=preset), method=method, metric=metric, test=f"{test}-test")
+    return rows["value"].mean()
+
+
+def test_the_six_pairs_of_table_1():
+    gaps = {}
+    for method, preset in product(("softmax", "react", "ceda"), (None, "paper")):
+        theirs = where(RESULTS.paper, experiment="ood", method=method, metric="mmc").set_index(["train", "test"])[
+            "value"
+        ]
+        pairs = [(theirs[f"{on}-train", f"{test}-test"], ood(on, method, "mmc", test, preset)) for on, test in PAIRS]
+        gaps[method, preset] = [abs(one - other) for one, other in pairs]
+    falls = "falls from {} to {} for softmax and from {} to {} for ReAct"
+    means = [np.mean(gaps[method, preset]) for method in ("softmax", "react") for preset in (None, "paper")]
+    assert falls.format(*map(short, means)) in TEXT
+    assert f"**CEDA** differs by at most {short(max(gaps['ceda', None]))} on the six pairs" in TEXT
+
+
+def test_slova_in_table_1():
+    fair, published = ([short(ood(on, "slova_raw", "mmc", t, p)) for on, t in PAIRS] for p in (None, "paper"))
+    words = "has {}, {} (CIFAR-10), {}, {} (CIFAR-100) and {}, {} (SVHN) on the six pairs".format(*fair)
+    assert f"{words}, as published {', '.join(published[:-1])} and {published[-1]};" in TEXT
+    theirs = where(RESULTS.paper, experiment="ood", method="slova", metric="mmc").set_index(["train", "test"])["value"]
+    numbers = [short(theirs[f"{on}-train", f"{test}-test"]) for on, test in PAIRS]
+    assert f"the paper has {', '.join(numbers[:-1])} and {numbers[-1]}." in TEXT
+    errors = [100 * ood("cifar100", "react", "error", "cifar100", preset) for preset in (None, "paper")]
+    assert "error on CIFAR-100 is {:.1f} %, as published {:.1f} %, in the paper 37.6 %".format(*errors) in TEXT
+
+
+def test_pictures_of_imagenet():
+    ons = ("cifar10", "cifar100", "svhn")
+    softmax = [short(ood(on, "softmax", "mmc", "imagenet224", "paper")) for on in ons]
+    assert "softmax has {}, {} and {} on them".format(*softmax) in TEXT
+    large, small = ([short(ood(on, "slova_raw", "mmc", f"imagenet{side}")) for on in ons] for side in (224, 32))
+    assert "has {}, {} and {}, at 32×32 pixels {}, {} and {}".format(*large, *small) in TEXT
+
+
 def test_acet():
-    rows = RESULTS.rows("ood", "cifar10")
-    outside = rows[(rows["test"] != "cifar10-test") & (rows["variant"] == "")]
+    rows = RESULTS.rows("ood", "cifar10", preset=None)
+    real = rows[rows["test"].str.endswith("-test") & (rows["test"] != "cifar10-test") & (rows["seed"] == 0)]
     mmc, auroc = (
-        [where(outside, method=name, metric=metric)["value"].mean() for name in ("acet", "acet_short")]
+        [where(real, method=name, metric=metric)["value"].mean() for name in ("acet", "acet_short")]
         for metric in ("mmc", "auroc")
     )
-    assert f"its mean MMC on OOD sets {short(mmc[0])} instead of {short(mmc[1])}" in TEXT
+    assert f"its mean MMC on real OOD sets {short(mmc[0])} instead of {short(mmc[1])}" in TEXT
     assert f"its mean AUROC {short(auroc[0])} instead of {short(auroc[1])}" in TEXT
+    long, short_attack = (
+        100 * where(rows, method=name, metric="error", seed=0)["value"].item() for name in ("acet", "acet_short")
+    )
+    assert f"({long + 1e-9:.1f} %, with the short attack {short_attack:.1f} %)" in TEXT
+    errors = [100 * ood(on, "acet_short", "error", on) for on in ("cifar10", "cifar100", "svhn")]
+    assert "errors of {:.1f}, {:.1f} and {:.1f} % on CIFAR-10, CIFAR-100 and SVHN".format(*errors) in TEXT
+
+
+def test_far_from_the_data():
+    far = {"plane": ["ova"], "directions": ["ova", "slova_raw", "softmax"]}
+    plane, ova, slova, softmax = (
+        where(rows[rows["level"] == rows["level"].max()], metric="mmc", method=method)["value"].mean()
+        for name, methods in far.items()
+        for rows in [RESULTS.rows(name, "cifar10")]
+        for method in methods
+    )
+    assert f"({plane:.2f} on planes, {ova:.2f} along directions)" in TEXT
+    assert f"its confidence is lower ({slova:.2f})" in TEXT
+    assert f"confidence approaches 1 ({softmax:.2f})" in TEXT

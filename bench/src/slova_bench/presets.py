@@ -10,8 +10,8 @@ publications as follows:
   fair recipe takes minutes. They trained on 40,000 images, here on 45,000.
 - The rate, epsilon and beta_1 with which SLOVA's authors trained come from a random search and are not published.
   The defaults of their code are used: 0.1, 1e-3 and 0.9.
-- The weight decay of SLOVA on OOD data is taken as the factor of the weights in the gradient; in Hein et al.'s code it
-  would be half of that.
+- The weight decay of SLOVA on OOD data is taken as the factor of the weights in the gradient; in Hein et al.'s code,
+  whose penalty has no half, it would be twice that.
 - They decay the weights of convolutions or of some layers; here all weights but biases and norms are decayed.
 
 Rows of a preset other than the fair one have its name in the column `preset`.

@@ -9,7 +9,7 @@ from pathlib import Path
 from slova_bench import labels
 from slova_bench.exhibits import PAPER_ITEMS, experiment_for
 from slova_bench.frame import seed_counts
-from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, UNJUDGED, Part
+from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, SETTINGS, UNJUDGED, Part
 from slova_bench.report.sections import Section
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.seeds import span
@@ -31,6 +31,7 @@ def paper_section(results: ResultsFolder, shown: Sequence[Section]) -> list[str]
     groups: dict[str, Iterable[Part]] = {
         "Definitions, equations, the theorem": FORMULAS,
         "Figures and tables": _items(shown),
+        "Hyper-parameters": SETTINGS,
         "Methods": BASELINES,
         "Claims": (CLAIMS, *UNJUDGED),
         "Limitations and future work": PLANS,

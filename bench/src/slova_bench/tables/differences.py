@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slova_bench import labels
-from slova_bench.frame import NAME, QUARTILES, SET, Frame, names, quartiles, shift_groups
+from slova_bench.frame import NAME, QUARTILES, SET, Frame, names, quartiles, shift_groups, where
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import published
 from slova_bench.tables.assembly import Part, counted, measured, methods_table, shown
@@ -24,7 +24,7 @@ TRAININGS = {  # by preset
     "searched": "best of a random search",
     "small_batch": "batches of 128",
 }
-SHOWN = ("softmax", "temperature", "ensemble", "ensemble_temperature", "slova", "slova_paper_fit", "slova_clean")
+FITS = ("ensemble_temperature", "slova_paper_fit", "slova_clean")  # shown beside the methods of the paper
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
@@ -32,7 +32,9 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     noise, paper = results.rows("noise", on), results.paper
     tables = [_table("by the share of noise in the calibration set of SLOVA", "ece", {"here": noise}, paper, on)]
     if on in results.sets("shift"):
-        rows, histograms = (_compared(found) for found in (results.rows("shift", on), results.histograms("shift", on)))
+        rows, histograms = (
+            _compared(found, paper) for found in (results.rows("shift", on), results.histograms("shift", on))
+        )
         parts = {f"severities up to {level}": rows[rows["level"] <= level] for level in SEVERITIES}
         tables += [_table("without the greatest severity", metric, parts, paper, on) for metric in ("ece", "brier")]
         parts = {f"{bins} bins": _binned(histograms, bins) for bins in BINS}
@@ -43,7 +45,9 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 def _by_training(results: ResultsFolder, rows: Frame, on: str) -> list[Table]:
     """Other recipes beside that of the comparison, for the methods that have them."""
-    found = {words: _compared(results.rows("shift", on, preset=name)) for name, words in TRAININGS.items()}
+    found = {
+        words: _compared(results.rows("shift", on, preset=name), results.paper) for name, words in TRAININGS.items()
+    }
     counts = {words: part["seed"].nunique() for words, part in found.items()}
     others = {f"{words}, {n} seed{'s' * (n > 1)}": found[words] for words, n in counts.items() if n}
     if not others:
@@ -53,10 +57,10 @@ def _by_training(results: ResultsFolder, rows: Frame, on: str) -> list[Table]:
     return [_table("by the training", metric, parts, results.paper, on) for metric in ("ece", "brier", "accuracy")]
 
 
-def _compared(found: Frame) -> Frame:
-    """The methods that are shown, under the shifts of the paper."""
-    shifts = ["", *shift_groups(found)[0]]
-    return found[found["method"].isin(SHOWN) & (found["variant"] == "") & found["shift"].isin(shifts)]
+def _compared(found: Frame, paper: Frame) -> Frame:
+    """The methods of the paper and further fits of them, under the shifts of the paper."""
+    methods = [*published.counterparts(paper, "shift", ()), *FITS]
+    return where(found, method=methods, variant="", shift=["", *shift_groups(found)[0]])
 
 
 def _table(words: str, metric: str, parts: Mapping[str, Frame], paper: Frame, on: str) -> Table:
