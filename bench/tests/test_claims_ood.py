@@ -110,11 +110,3 @@ def test_noise_must_keep_calibration_from_raising_the_confidence(tmp_path, verdi
     ):
         files = ood_files({"slova_raw": 0.5, "slova_clean": without, "slova": with_noise})
         assert verdict(tmp_path / str(place), claim, "", **files) is expected
-
-
-def test_ood_sets_have_their_numbers_with_none_in_training_and_without(tmp_path, found):
-    rows = ood_rows({"slova_raw": 0.6, "slova_none_raw": 0.1}, on="cifar10")
-    rows += [row._replace(metric="auroc", value=1 - row.value) for row in rows if row.metric == "mmc"]
-    one = found(tmp_path, ood_cifar10=rows)["Effect of NONE in training on OOD data, uncalibrated", "cifar10"]
-    wanted = "CIFAR-100 0.100 / 0.900 and 0.600 / 0.400; SVHN 0.100 / 0.900 and 0.600 / 0.400"
-    assert one.ours == f"MMC and AUROC with and without (1 seed): {wanted}"

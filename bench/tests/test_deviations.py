@@ -11,6 +11,7 @@ from slova_bench.labels import PAPER_SHIFTS, look
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.differences import _binned
 from slova_bench.tables.quartiles import METRICS
+from slova_bench.tables.ranks import ood_comparison
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ResultsFolder.read(ROOT / "bench" / "results")
@@ -262,3 +263,11 @@ def test_far_from_the_data():
     assert f"({plane:.2f} on planes, {ova:.2f} along directions)" in TEXT
     assert f"its confidence is lower ({slova:.2f})" in TEXT
     assert f"confidence approaches 1 ({softmax:.2f})" in TEXT
+
+
+def test_ranks_of_the_papers_own_table():
+    own = ood_comparison(RESULTS.paper, RESULTS.paper).pooled
+    first, second = (own.mean_ranks[name] for name in ("slova", "acet"))
+    words = f"SLOVA {first:.3f} and ACET {second:.3f}, the Bonferroni-Dunn distance is {own.distance:.3f}"
+    assert f"{words}: not significantly different" in TEXT
+    assert "acet" in own.alike

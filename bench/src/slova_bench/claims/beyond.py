@@ -1,5 +1,5 @@
-"""Beyond the paper: methods that it does not have, compared with its baselines at common seeds; and
-further fits of its own methods."""
+"""Beyond the paper: methods that it does not have, compared with its baselines at common seeds; and further fits of its
+own methods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import at_common_seeds, better, common_means, means, seeds_of
+from slova_bench.claims.numbers import at_common_seeds, better, means, seeds_of
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import QUARTILES, Frame, Name, quartiles, shift_groups, where
 from slova_bench.labels import look
@@ -21,8 +21,7 @@ __all__ = ["CLAIMS"]
 
 NEW = tuple(method for method in labels.BEYOND if method not in ("slova_none_raw", "retrofit_noise"))
 RIVALS = ("temperature", "ensemble")
-FITS = (("slova_paper_fit", "slova"), ("ensemble_temperature", "ensemble"))  # further fits, and the usual ones
-NONE_TRAINED, PLAIN = "slova_none_raw", "slova_raw"
+FITS = (("slova_clean", "slova"), ("slova_paper_fit", "slova"), ("ensemble_temperature", "ensemble"))
 
 
 def cells(rows: Frame, paper: Frame, on: str, method: str, rival: str) -> Check | None:
@@ -53,29 +52,11 @@ def _sides(metric: str, columns: Sequence[dict[Name, float]], pair: Sequence[Nam
     return f"{labels.metric(metric).name} {ours} and {theirs}"
 
 
-def ood(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """MMC and AUROC on each OOD set, with and without NONE in training."""
-    tests = [name for name in rows["test"].unique() if name != f"{on}-test"]
-    words = [word for test in tests if (word := _with_and_without(where(rows, test=test), test))]
-    seeds = set.intersection(*({*where(rows, method=name)["seed"]} for name in (NONE_TRAINED, PLAIN)))
-    return Check("", f"MMC and AUROC with and without ({seeds_of(seeds)}): {'; '.join(words)}") if words else None
-
-
-def _with_and_without(rows: Frame, test: str) -> str:
-    pair = [NONE_TRAINED, PLAIN]
-    found = [common_means(where(rows, metric=metric), pair) for metric in ("mmc", "auroc")]
-    if not all(found):
-        return ""
-    sides = (" / ".join(shown("mmc", numbers[name, ""]).text for numbers in found) for name in pair)
-    return f"{labels.set_name(test)} {' and '.join(sides)}"
-
-
 def _claims() -> Iterator[Exhibit]:
     for method, rival in (*product(NEW, RIVALS), *FITS):
         against = look(rival).name if rival == "slova" else look(rival).name.lower()
         text = f"{look(method).name}, against {against}, by quartiles over shifts"
         yield claim(text, "", "shift", partial(cells, method=method, rival=rival))
-    yield claim("Effect of NONE in training on OOD data, uncalibrated", "", "ood", ood)
 
 
 CLAIMS = tuple(_claims())

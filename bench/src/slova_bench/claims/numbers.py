@@ -14,8 +14,8 @@ from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.seeds import is_tied, mean
 
 __all__ = [
-    *("OURS", "agreeing", "at_common_seeds", "before", "best", "better", "common_means", "listed", "means", "place"),
-    *("present", "seeds_of", "standing", "tied", "with_value"),
+    *("OURS", "agreeing", "at_common_seeds", "before", "best", "better", "common_means", "listed", "means"),
+    *("ordinal", "place", "present", "seeds_of", "standing", "tied", "with_value"),
 ]
 
 OURS: Name = ("slova", "")
@@ -60,9 +60,12 @@ def before(values: Mapping[Name, float], name: Name, metric: str) -> list[Name]:
 
 def place(values: Mapping[Name, float], name: Name, metric: str) -> str:
     """`2nd of 9`."""
-    first = 1 + len(before(values, name, metric))
-    ending = "th" if first in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(first % 10, "th")
-    return f"{first}{ending} of {len(values)}"
+    return f"{ordinal(1 + len(before(values, name, metric)))} of {len(values)}"
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `11th`."""
+    return f"{number}{'th' if number in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def standing(values: Mapping[Name, float], metric: str, name: Name = OURS) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from slova_bench.claims.claim import Check
-from slova_bench.claims.numbers import place, seeds_of
+from slova_bench.claims.numbers import ordinal, seeds_of
 from slova_bench.compare import Comparison
 from slova_bench.frame import Name
 from slova_bench.labels import look
 from slova_bench.tables.ranks import ALIKE, BETTER, WORSE, against
 
-__all__ = ["best_of", "mean_ranks", "ranking", "together"]
+__all__ = ["ahead_of", "mean_ranks", "ranking", "together"]
 
 
 def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
@@ -31,14 +31,12 @@ def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
     return Check(f"{theirs}, of {len(claimed)} rivals", here, holds)
 
 
-def best_of(comparison: Comparison, count: int) -> tuple[tuple[bool, ...], str]:
-    """Whether the control is among the best at each seed, and its places by plain mean ranks as text."""
-    control = (comparison.pooled.control, "")
-    found = [{(name, ""): rank for name, rank in one.mean_ranks.items()} for one in comparison.whole]
-    before = [sum(rank < ranks[control] for rank in ranks.values()) for ranks in found]
-    places = ", ".join(place(ranks, control, "ece").partition(" of ")[0] for ranks in found)
-    words = f"{places} of {len(found[0])} at {seeds_of(found)} (mean ranks {_listed(mean_ranks(comparison))})"
-    return tuple(number < count for number in before), words
+def ahead_of(comparison: Comparison) -> tuple[list[set[str]], str]:
+    """The methods with a better mean rank than the control at each seed, and its places as text."""
+    seeds, control = [one.mean_ranks for one in comparison.whole], comparison.pooled.control
+    ahead = [{name for name, rank in ranks.items() if rank < ranks[control]} for ranks in seeds]
+    places = ", ".join(ordinal(1 + len(names)) for names in ahead)
+    return ahead, f"{places} of {len(seeds[0])} at {seeds_of(seeds)} (mean ranks {_listed(mean_ranks(comparison))})"
 
 
 def mean_ranks(comparison: Comparison) -> dict[str, float]:

@@ -9,11 +9,10 @@ from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import OURS, at_common_seeds, before, better, listed, means, place, present, tied
 from slova_bench.exhibit import Exhibit
-from slova_bench.frame import Column, Frame, Name, per_seed, quartiles, shift_groups, where
+from slova_bench.frame import Column, Frame, Name, per_seed, shift_groups, where
 from slova_bench.tables import published
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.quartiles import METRICS
-from slova_bench.tables.seeds import is_tied
 
 __all__ = ["CLAIMS"]
 
@@ -117,24 +116,6 @@ def high_accuracy(rows: Frame, paper: Frame, on: str) -> Check | None:
     return Check("high across all intensities", text, holds)
 
 
-def noise(rows: Frame, paper: Frame, on: str, metric: str) -> Check | None:
-    """SLOVA calibrated with and without noise, on clean data and by quartile over shifts."""
-    pair = ("slova", "slova_clean")
-    columns = {"clean": _values(where(rows, shift=""), metric, pair, on)}
-    for share, column in quartiles(rows, metric, shift_groups(rows)[0]).items():
-        columns[f"{share} % quartile"] = at_common_seeds(column, pair)
-    words = [f"{where} {_with_and_without(column, metric)}" for where, column in columns.items() if len(column) == 2]
-    return Check("", f"with noise and without: {'; '.join(words)}")
-
-
-def _with_and_without(column: Column, metric: str) -> str:
-    one, other = column
-    word = "better with" if better(column, one, other, metric) else "worse with"
-    if is_tied(column[one], column[other]):
-        word = "not distinguished"
-    return f"{' and '.join(shown(metric, value).text for value in means(column).values())} ({word})"
-
-
 def _compared(paper: Frame, methods: Sequence[str]) -> bool:
     return not len(paper) or {*methods} <= {*where(paper, experiment="shift")["method"]}
 
@@ -180,9 +161,6 @@ def _claims() -> Iterator[Exhibit]:
     yield claim("Clean data: OVA DM loses accuracy and SLOVA does not", part, "shift", clean_ova_dm)
     check = partial(strong, rivals=("ova_dm",), said="OVA DM is lower")
     yield claim("Strong shift: SLOVA is better than OVA DM", part, "shift", check)
-    for metric in METRICS:
-        text = f"Effect of noise in the calibration set on SLOVA's {labels.metric(metric).name}"
-        yield claim(text, "Sec. 3.6", "shift", partial(noise, metric=metric))
 
 
 CLAIMS = tuple(_claims())

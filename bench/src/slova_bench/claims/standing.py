@@ -9,7 +9,7 @@ from functools import partial
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import OURS, agreeing, before, better, means, present, standing, tied
-from slova_bench.claims.ranking import best_of, ranking
+from slova_bench.claims.ranking import ahead_of, ranking
 from slova_bench.compare import Comparison
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import QUARTILES, Frame, Name, quartiles, shift_groups
@@ -54,16 +54,13 @@ def alike(rows: Frame, paper: Frame, on: str) -> Check | None:
 
 def second(rows: Frame, paper: Frame, on: str) -> Check | None:
     """Whether at each seed at most the ensemble has a better mean rank."""
-    comparison = _of_all(rows, paper, on)
-    holds, words = best_of(comparison, 2)
-    first = [next(iter(one.mean_ranks)) for one in comparison.whole]
-    both = tuple(hold and name in ("ensemble", "slova") for hold, name in zip(holds, first, strict=True))
-    return Check("2nd, after the ensemble", words, both)
+    ahead, words = ahead_of(_of_all(rows, paper, on))
+    return Check("2nd, after the ensemble", words, tuple(names <= {"ensemble"} for names in ahead))
 
 
 def three(rows: Frame, paper: Frame, on: str) -> Check | None:
-    holds, words = best_of(_of_all(rows, paper, on), 3)
-    return Check("one of the three best-performing", words, holds)
+    ahead, words = ahead_of(_of_all(rows, paper, on))
+    return Check("one of the three best-performing", words, tuple(len(names) < 3 for names in ahead))
 
 
 def _of_all(rows: Frame, paper: Frame, on: str) -> Comparison:

@@ -40,6 +40,7 @@ CALIBRATED_ON = (
     "The image recipe and the default fits are calibrated on the images that Classifier.fit makes; the degraded images "
     "and outliers of other methods are other draws of the same kinds, as many of each."
 )
+PASSES = "Flips are two passes per image, quarter turns and RotPred four, ensembles five."
 ONLY_RANK = (
     "Methods without numbers for classes only rank images; their classes are those of softmax with a temperature."
 )
@@ -70,7 +71,8 @@ def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
         *_confidence(real(own, on)),
     ]
     scores = ONLY_RANK if len(own) < len(rows) else ""
-    notes = (IN_VIEW if on == "cifar10" else UNCHANGED, SCORING, CALIBRATED_ON, scores, _incomplete(rows))
+    own_notes = (IN_VIEW, PASSES) if on == "cifar10" else (UNCHANGED,)
+    notes = (*own_notes, SCORING, CALIBRATED_ON, scores, _incomplete(rows))
     return grouped_table(_name("recipes", on, preset), _title("recipes on equal terms", on, preset), parts, notes=notes)
 
 
