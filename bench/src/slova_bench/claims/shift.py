@@ -152,7 +152,7 @@ def _claims() -> Iterator[Exhibit]:
     yield claim(text, "Fig. 4, Sec. 3.6", "shift", underestimated)
     yield claim("SLOVA has a low Brier score at every severity", "Fig. 5", "shift", low_brier)
     yield claim("SLOVA is as accurate as softmax at every severity, to half a point", "Fig. 5", "shift", high_accuracy)
-    text = "SLOVA's ECE and NLL are those of methods with several passes at every severity, to a tenth"
+    text = "SLOVA's ECE and NLL are no worse than with several passes at every severity, to a tenth"
     yield claim(text, "Fig. 5", "shift", as_complex)
     yield claim("SLOVA loses less than most methods as shifts become stronger", "Fig. 5", "shift", robust)
     yield claim("Strong shift: SLOVA is better calibrated than the ensemble", part, "shift", strong_ensemble)
