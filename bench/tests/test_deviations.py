@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from slova_bench.frame import quartiles, shift_groups, where
 from slova_bench.labels import PAPER_SHIFTS, look
 from slova_bench.results_folder import ResultsFolder
@@ -146,6 +147,14 @@ def test_a_smaller_share_of_noise():
     rows = rows[rows["parameter_value"] == 0.03].assign(variant="")
     assert f"a share of .03 gives {listed(*of('slova', rows))}" in TEXT
     assert f"({rows['seed'].nunique()} networks)" in TEXT
+
+
+def test_confidence_in_noise_goes_with_the_clean_error_of_calibration():
+    ood = where(RESULTS.rows("ood", "cifar10"), method="slova_raw", test="uniform", metric="mmc")
+    ece = where(shift(), method="slova", variant="", metric="ece", shift="")
+    mmc, ece = (rows.set_index("seed")["value"].sort_index() for rows in (ood, ece))
+    assert f"have mean confidences of {listed(*mmc)} in uniform noise" in TEXT
+    assert f"ECE on clean images is {listed(*ece)} (rank correlation {short(spearmanr(mmc, ece)[0])[:3]})" in TEXT
 
 
 def test_the_recipe_of_the_authors():
