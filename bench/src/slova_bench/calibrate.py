@@ -92,6 +92,7 @@ def _fit_rows(method: Method, bench: Bench, trained: Trained) -> list[tuple[Arra
         network = one.networks[0][0]
         assert isinstance(network, WithDistances)
         rows = network.rows
+        assert rows is not None
         outputs = np.hstack([rows.logits, rows.distances]).astype(np.float32)
         return {"outputs": torch.from_numpy(outputs), "labels": torch.from_numpy(rows.labels)}
 

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from slova.vision import augment
-from slova_bench.distance_aware import FlipAveraged
-from slova_bench.method import Splits
+from slova_bench.distances import flip_averaged
 from slova_bench.methods import ova_fit, temperature
 from slova_bench.stable import stable
 
@@ -18,11 +17,6 @@ from slova_bench.stable import stable
 def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tensor:
     images, labels = augment(images, labels, degraded=0.5, mixed=0.0, outliers=0.0)
     return functional.cross_entropy(network(images).float(), labels)
-
-
-@stable("flip_averaged")
-def flip_averaged(network: nn.Sequential, splits: Splits) -> nn.Sequential:
-    return nn.Sequential(FlipAveraged(network))
 
 
 METHOD = replace(temperature.METHOD, name="softmax_augmented", loss=loss)
