@@ -12,7 +12,7 @@ shrink, and from 2 times on all classes have nearly the same probability.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -20,20 +20,19 @@ from scipy.optimize import minimize
 from torch import Tensor, nn
 
 from slova._backend import NUMPY, TORCH, Array
-from slova._batches import device_of, evaluation_mode
+from slova._batches import device_of
 from slova.calibration.posterior import NEAREST, floored, steepness
 from slova.heads import log_softmax
 from slova.vision.degradations import degrade
-from slova.vision.features import FeatureStatistics, last_layer_per_resolution
-from slova.vision.passes import Passes, run_passes
-from slova.vision.shift_aware import Outputs
-from slova_bench.distances import WithDistances
+from slova.vision.features import FeatureStatistics
+from slova.vision.passes import Passes
+from slova.vision.shift_aware import Outputs, ShiftOptions
+from slova_bench.distances import BATCH, WithDistances, read_versions
 from slova_bench.method import Splits
 from slova_bench.stable import stable
 
 __all__ = ["DistanceAware", "distance_aware", "fit_weights"]
 
-BATCH = 256
 CLEAN_WEIGHT = 6.0  # of a clean image, where a degraded one has 1; chosen on validation images
 RIDGE = 1e-4  # makes the optimum unique: where all distances are equal, or the log-odds are never wrong
 
@@ -62,27 +61,19 @@ class DistanceAware(WithDistances):
 @stable("distance_aware")
 def distance_aware(network: nn.Sequential, splits: Splits, *, views: str | None = None) -> nn.Sequential:
     """The network with distance-aware calibration, fitted on the validation images."""
-    images, labels = splits.validation.images.float() / 255, splits.validation.labels.numpy()
-    clean = torch.split(images.to(device_of(network)), BATCH)
-    degraded = [degrade(part, seed=number) for number, part in enumerate(clean)]
-    with evaluation_mode(network):
-        layers = last_layer_per_resolution(network, clean[0])
-        parts = [_read(network, batches, layers, views) for batches in (clean, degraded)]
+    reader = read_versions(network, splits, ShiftOptions(shift_aware=True, degrade=_degrade, views=views))
+    parts = [part for part in (reader.of("clean"), reader.of("degraded")) if part is not None]
     statistics = [FeatureStatistics.of(channels) for channels in parts[0].channels]
     distances = np.vstack([_distances(part, statistics) for part in parts])
-    logits, weight = np.vstack([part.logits for part in parts]), np.repeat([CLEAN_WEIGHT, 1.0], len(labels))
-    weights = fit_weights(logits, np.tile(labels, 2), distances, weight)
-    passes = Passes(dict(zip(layers, statistics, strict=True)), views=views)
+    logits, labels = np.vstack([part.logits for part in parts]), splits.validation.labels.numpy()
+    weights = fit_weights(logits, np.tile(labels, 2), distances, np.repeat([CLEAN_WEIGHT, 1.0], len(labels)))
+    passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views)
     return nn.Sequential(DistanceAware(network, passes, weights, np.maximum(distances.max(axis=0), NEAREST)))
 
 
-def _read(network: nn.Module, batches: Iterable[Tensor], layers: Sequence[str], views: str | None) -> Outputs:
-    found = []
-    for images in batches:
-        logits, channels = run_passes(network, ((images,), {}), lambda batch: network(*batch[0]), layers, views)
-        host = [part.float().cpu().numpy() for part in (logits, *(channels[name] for name in layers))]
-        found.append(Outputs(host[0], host[1:], np.arange(len(images))))
-    return Outputs.joined(found)
+def _degrade(images: Tensor, *, seed: int) -> Tensor:
+    """By all kinds of degradations, with the number of the batch as the seed."""
+    return degrade(images, seed=seed // BATCH)
 
 
 def _distances(part: Outputs, statistics: Sequence[FeatureStatistics]) -> Array:

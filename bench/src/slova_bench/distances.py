@@ -14,8 +14,9 @@ from slova.vision.versions import VersionReader
 from slova_bench.method import Splits
 from slova_bench.stable import stable
 
-__all__ = ["WithDistances", "flip_averaged", "with_distances"]
+__all__ = ["BATCH", "WithDistances", "flip_averaged", "read_versions", "with_distances"]
 
+BATCH = 256
 PARTS = ("clean", "degraded", "synthetic")  # of the rows of a fit, in their order, each with one row per image
 
 
@@ -40,15 +41,20 @@ class WithDistances(nn.Module):
 @stable("with_distances", version=2)  # 2: statistics, held-out distances and versions of `Classifier.fit`
 def with_distances(network: nn.Sequential, splits: Splits, *, views: str | None = None) -> nn.Sequential:
     """The network with distances from the validation images, in the last layer of each resolution."""
-    options = ShiftOptions(shift_aware=True, views=views)
-    reader = VersionReader(network, options, synthetic=True, seed=0)
-    images, labels = splits.validation.images.float() / 255, splits.validation.labels.numpy()
-    collect(network, images, labels, labelled=True, read=reader, progress=False)
+    reader = read_versions(network, splits, ShiftOptions(shift_aware=True, views=views))
     clean, degraded, synthetic = (reader.of(name) for name in PARTS)
     assert clean is not None
-    rows, statistics = fit_rows(clean, labels, degraded, synthetic, None)
+    rows, statistics = fit_rows(clean, splits.validation.labels.numpy(), degraded, synthetic, None)
     passes = Passes(dict(zip(reader.layers, statistics, strict=True)), views=views)
     return nn.Sequential(WithDistances(network, passes, rows))
+
+
+def read_versions(network: nn.Sequential, splits: Splits, options: ShiftOptions) -> VersionReader:
+    """The reader of `Classifier.fit` after the validation images, each as it is, degraded, and as one of no class."""
+    reader = VersionReader(network, options, synthetic=True, seed=0)
+    images, labels = splits.validation.images.float() / 255, splits.validation.labels.numpy()
+    collect(network, images, labels, labelled=True, read=reader, batch_size=BATCH, progress=False)
+    return reader
 
 
 @stable("flip_averaged")
