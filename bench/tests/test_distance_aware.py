@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_softmax
 from slova_bench.data import Split
 from slova_bench.distance_aware import DistanceAware, distance_aware, fit_weights
-from slova_bench.distances import flip_averaged
+from slova_bench.methods import methods
 from slova_bench.networks import digits_net, resnet20
 from torch import nn
 
@@ -199,9 +199,10 @@ def test_a_fit_is_deterministic_and_leaves_the_network_as_it_was(network, splits
 
 
 def test_flips_have_equal_weight_and_distances_are_those_of_the_images(network, splits):
+    """By the methods that average them, which see the validation images only."""
+    names = ("softmax_augmented_flip", "slova_distance", "slova_mirror")
+    both, plain, flipped = (methods()[name].adapt(network, splits) for name in names)
     images, _ = pictures(50, seed=6)
-    both = flip_averaged(network, splits)
-    plain, flipped = (distance_aware(network, splits, views=views) for views in (None, "flip"))
     with torch.no_grad():
         torch.testing.assert_close(both(images), (network(images) + network(images.flip(-1))) / 2)
         torch.testing.assert_close(both(images.flip(-1)), both(images))

@@ -18,6 +18,7 @@ from slova_bench.layers import AlwaysDropout, BayesianConv2d
 from slova_bench.stable import stable
 
 __all__ = [
+    "Backbone",
     "Normalize",
     "digits_net",
     "last_linear",
@@ -31,7 +32,7 @@ __all__ = [
 
 CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 Conv = Callable[..., nn.Module]
-Backbone = Callable[..., nn.Sequential]
+Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
 
 def last_linear(network: nn.Sequential) -> nn.Linear:
