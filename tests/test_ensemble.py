@@ -86,6 +86,27 @@ def test_only_half_precision_is_raised(given, said):
     assert torch.equal(found, torch.stack([member(points).to(said) for member in members]).mean(0))
 
 
+class LogProbs(nn.Module):
+    returns_log_probs = True
+
+    def __init__(self, seed):
+        super().__init__()
+        self.layer = layer(seed)
+
+    def forward(self, points):
+        return self.layer(points).log_softmax(-1)
+
+
+def test_the_mean_of_log_probabilities_is_normalised_and_recognised():
+    points, labels = inputs()
+    ensemble = slova.Ensemble([LogProbs(seed) for seed in range(2)])
+    wanted = torch.stack([member(points) for member in ensemble.members]).mean(0).log_softmax(-1)
+    torch.testing.assert_close(ensemble(points), wanted)
+    classifier = slova.Classifier.fit(ensemble, points, labels, calibration=None)
+    assert classifier.scorer.report.found == "the rows are log-probabilities"
+    torch.testing.assert_close(classifier(points).log_probs, wanted)
+
+
 def test_a_classifier_of_it_is_fitted_saved_loaded_and_exported(ensemble, tmp_path):
     classifier = slova.Classifier.fit(ensemble, inputs())
     points, _ = inputs(seed=1)

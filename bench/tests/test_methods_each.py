@@ -9,7 +9,7 @@ import torch
 from slova_bench import data
 from slova_bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova_bench.method import softmax_loss
-from slova_bench.methods import methods, ova_dm, react, slova_distance, svi
+from slova_bench.methods import methods, ova_dm, react, svi
 from slova_bench.networks import digits_net
 from slova_bench.paper_fit import fit_paper
 from slova_bench.pipeline import mean_readout
@@ -79,18 +79,6 @@ def test_react_clips_the_features_of_the_classifier_at_their_90th_percentile():
     assert float((features > ceiling).float().mean()) == pytest.approx(0.1, abs=0.01)
 
 
-def test_distance_aware_calibration_uses_validation_images_only_and_keeps_every_prediction():
-    network, _ = built("slova_distance")
-    split = data.load("digits-val")
-    adapted = slova_distance.adapt(network.eval(), SimpleNamespace(validation=split))
-    images = split.images.float() / 255
-    with torch.no_grad():
-        found, top = adapted(images), network(images).argmax(1, keepdim=True)
-    assert (found.amax(1) - found.gather(1, top)[:, 0]).max() < 1e-6, "untrained, its logits are small"
-    assert adapted[0].layers == ("3", "4")
-    assert methods()["slova_distance_ensemble"].adapt is slova_distance.adapt
-
-
 @pytest.mark.parametrize("name", ["slova_ensemble", "slova_distance_ensemble"])
 def test_an_ensemble_of_slova_pools_before_the_readout(name):
     logits = np.random.default_rng(0).normal(size=(5, 20, 4))
@@ -106,17 +94,6 @@ def test_dropout_rates_are_those_of_ovadia_et_al():
     for name, rate in expected.items():
         found = {layer.rate for layer in built(name)[0].modules() if hasattr(layer, "rate")}
         assert found == {rate}
-
-
-def test_flip_averaging_is_done_by_the_method_with_flip_test_time_augmentation():
-    network, _ = built("slova_mirror")
-    split = data.load("digits-val")
-    adapted = methods()["slova_mirror"].adapt(network.eval(), SimpleNamespace(validation=split))
-    images = split.images[:50].float() / 255
-    with torch.no_grad():
-        both = (network(images) + network(images.flip(-1))) / 2
-        assert torch.equal(adapted(images).argmax(1), both.argmax(1))
-        torch.testing.assert_close(adapted[0].network(images), both)
 
 
 def test_outliers_are_trained_on_by_the_method_with_none_in_training():

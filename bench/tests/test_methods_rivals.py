@@ -12,11 +12,11 @@ from slova_bench.calibrate import class_temperature
 from slova_bench.distances import with_distances
 from slova_bench.method import CalibrationRows
 from slova_bench.methods import augmix, logitnorm, methods, rotpred
+from slova_bench.methods.augmix import changed, posterize
+from slova_bench.methods.pixmix import mixed
 from slova_bench.neighbours import posterior_with_neighbours, with_neighbours
 from slova_bench.networks import digits_net
-from slova_bench.published_mixtures import changed, mixed, posterize
 from slova_bench.train import seeded
-from slova_bench.turns import turn_losses, with_turns
 from torch import nn
 from torch.nn import functional
 
@@ -62,8 +62,8 @@ def test_the_loss_of_rotpred_is_that_of_the_classes_and_of_the_four_turns():
 def test_rotpred_scores_by_the_divergence_from_uniform_and_the_turns():
     images, model = torch.rand(4, 1, 8, 8), network(14)
     with torch.no_grad():
-        logits, losses = turn_losses(model, images)
-        outputs = with_turns(model, SimpleNamespace())(images)
+        logits, losses = rotpred.turn_losses(model, images)
+        outputs = rotpred.with_turns(model, SimpleNamespace())(images)
     assert outputs.shape == (4, 11)
     uniform = torch.full_like(logits, 0.1)
     divergence = (uniform * (uniform.log() - logits.log_softmax(1))).sum(1)

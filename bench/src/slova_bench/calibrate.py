@@ -9,7 +9,7 @@ the same kinds and counts.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from slova_bench.pipeline import Bench, Trained, mean_readout
 from slova_bench.stable import stable
 from slova_bench.store import VERSIONS
 
-__all__ = ["calibration", "calibration_rows", "class_temperature", "posterior", "readout_of"]
+__all__ = ["calibration", "calibration_rows", "class_temperature", "posterior", "readout_of", "with_temperature"]
 
 WEIGHTS = {
     "clean": (1.0, 1.0),
@@ -41,13 +41,12 @@ def readout_of(method: Method, bench: Bench, trained: Trained) -> Fitted:
     """A function from outputs (S, N, C) to the calibrated readout of the method."""
     if method.fit is not None:
         return method.fit(calibration_rows(method, bench, trained))
-    calibrator = calibration(method, bench, trained)
+    return partial(_calibrated, partial(mean_readout, method.head), calibration(method, bench, trained))
 
-    def readout(outputs: Array) -> Readout:
-        found = mean_readout(method.head, outputs)
-        return found if calibrator is None else found._replace(log_probs=calibrator(found.log_probs))
 
-    return readout
+def _calibrated(uncalibrated: Fitted, calibrator: Calibrator | None, outputs: Array) -> Readout:
+    found = uncalibrated(outputs)
+    return found if calibrator is None else found._replace(log_probs=calibrator(found.log_probs))
 
 
 def calibration(method: Method, bench: Bench, trained: Trained) -> Calibrator | None:
@@ -92,6 +91,7 @@ def _fit_rows(method: Method, bench: Bench, trained: Trained) -> list[tuple[Arra
         network = one.networks[0][0]
         assert isinstance(network, WithDistances)
         rows = network.rows
+        assert rows is not None
         outputs = np.hstack([rows.logits, rows.distances]).astype(np.float32)
         return {"outputs": torch.from_numpy(outputs), "labels": torch.from_numpy(rows.labels)}
 
@@ -114,20 +114,16 @@ def _changed(bench: Bench, name: str) -> tuple[Tensor, Tensor]:
     return images[len(bench.validation.images) :], labels[len(bench.validation.labels) :]
 
 
+def with_temperature(uncalibrated: Fitted, rows: CalibrationRows) -> Fitted:
+    """A readout with a temperature that is fitted to these rows."""
+    log_probs = uncalibrated(rows.outputs).log_probs
+    return partial(_calibrated, uncalibrated, TemperatureScaling.fit(log_probs, rows.labels, weight=rows.weight))
+
+
 @stable("class_temperature")
 def class_temperature(rows: CalibrationRows) -> Fitted:
     """Softmax with a temperature, of the logits alone where a network has further outputs."""
-
-    def uncalibrated(outputs: Array) -> Readout:
-        return mean_readout(SOFTMAX, outputs[..., : rows.classes])
-
-    calibrator = TemperatureScaling.fit(uncalibrated(rows.outputs).log_probs, rows.labels, weight=rows.weight)
-
-    def readout(outputs: Array) -> Readout:
-        found = uncalibrated(outputs)
-        return found._replace(log_probs=calibrator(found.log_probs))
-
-    return readout
+    return with_temperature(lambda outputs: mean_readout(SOFTMAX, outputs[..., : rows.classes]), rows)
 
 
 @stable("posterior", version=2)  # 2: what may change the order of classes must pay on clean images, as in a scorer
@@ -144,15 +140,17 @@ def posterior(
         return kind.log_odds(mean[:, : rows.classes], NUMPY), more if distances and more.shape[1] else None
 
     log_odds, found = split(rows.outputs)
-    none_share = NONE_SHARE if (rows.labels < 0).any() else None
-    given: dict[str, Any] = {
-        "weight": rows.weight,
-        "none_weight": rows.none_weight,
-        "groups": rows.groups,
-        "own": (rows.groups == np.arange(len(rows.groups))).astype(int),
-        "none_share": none_share,
-    }
-    fitted = PosteriorCalibration.fit(log_odds, rows.labels, distances=found, order=order, **given)
+    fitted = PosteriorCalibration.fit(
+        log_odds,
+        rows.labels,
+        distances=found,
+        weight=rows.weight,
+        none_weight=rows.none_weight,
+        groups=rows.groups,
+        own=(rows.groups == np.arange(len(rows.groups))).astype(int),
+        none_share=NONE_SHARE if (rows.labels < 0).any() else None,
+        order=order,
+    )
 
     def readout(outputs: Array) -> Readout:
         log_probs = fitted(*split(outputs))

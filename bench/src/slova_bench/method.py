@@ -17,12 +17,11 @@ from slova._backend import Array
 from slova.calibration import Calibrator
 from slova.heads import SOFTMAX, Readout
 from slova_bench.data import Split
+from slova_bench.networks import Backbone
 from slova_bench.stable import stable
 from slova_bench.train import Loss, Recipe
 
 __all__ = ["Backbone", "CalibrationRows", "Fitted", "Method", "Outputs", "Score", "Splits", "plain", "softmax_loss"]
-
-Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
 
 class Outputs(NamedTuple):

@@ -7,7 +7,7 @@ classifier. Normalisation is the first layer, so that images, noise and attacks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,7 @@ from slova_bench.layers import AlwaysDropout, BayesianConv2d
 from slova_bench.stable import stable
 
 __all__ = [
+    "Backbone",
     "Normalize",
     "digits_net",
     "last_linear",
@@ -31,7 +32,7 @@ __all__ = [
 
 CIFAR_MEAN, CIFAR_STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
 Conv = Callable[..., nn.Module]
-Backbone = Callable[..., nn.Sequential]
+Backbone = Callable[..., nn.Sequential]  # (classes, *, dropout=0.0, bayesian=False) -> network
 
 
 def last_linear(network: nn.Sequential) -> nn.Linear:
@@ -82,14 +83,17 @@ def resnet20(classes: int, *, dropout: float = 0.0, bayesian: bool = False) -> n
     throughout.
     """
     parts = _parts(dropout, bayesian)
-    layers: list[nn.Module] = [Normalize(CIFAR_MEAN, CIFAR_STD), _conv(3, 16), parts.norm_first(16), parts.activation()]
-    width = 16
-    for stage, filters in enumerate((16, 32, 64)):
-        for block in range(3):
-            layers.append(Block(width, filters, 2 if stage and not block else 1, parts))
-            width = filters
+    first = [Normalize(CIFAR_MEAN, CIFAR_STD), _conv(3, 16), parts.norm_first(16), parts.activation()]
+    blocks = [Block(*shape, parts) for shape in _shapes((16, 32, 64), 3)]
     tail = [AlwaysDropout(dropout)] if dropout else []
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), *tail, _linear(64, classes))
+    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), *tail, _linear(64, classes))
+
+
+def _shapes(stages: Sequence[int], blocks: int) -> list[tuple[int, int, int]]:
+    """The width, the filters and the stride of each block: the first of a stage but the first halves the image."""
+    widths = [filters for filters in stages for _ in range(blocks)]
+    before = [stages[0], *widths]
+    return [(width, filters, 1 if width == filters else 2) for width, filters in zip(before, widths, strict=False)]
 
 
 class Block(nn.Module):
@@ -115,18 +119,9 @@ class Block(nn.Module):
 @stable("resnet18")
 def resnet18(classes: int) -> nn.Sequential:
     """ResNet-18 for 32 x 32 images, with 11.2 million parameters, as OpenOOD and most work on CIFAR use it."""
-    layers: list[nn.Module] = [
-        Normalize(CIFAR_MEAN, CIFAR_STD),
-        _conv(3, 64, bias=False),
-        nn.BatchNorm2d(64),
-        nn.ReLU(),
-    ]
-    width = 64
-    for stage, filters in enumerate((64, 128, 256, 512)):
-        for block in range(2):
-            layers.append(WideBlock(width, filters, 2 if stage and not block else 1))
-            width = filters
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
+    first = [Normalize(CIFAR_MEAN, CIFAR_STD), _conv(3, 64, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    blocks = [WideBlock(*shape) for shape in _shapes((64, 128, 256, 512), 2)]
+    return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
 
 
 class WideBlock(nn.Module):
@@ -159,14 +154,10 @@ def on_resnet18(network: Callable[[Backbone, int], nn.Sequential], backbone: Bac
 def preact_resnet(classes: int) -> nn.Sequential:
     """The pre-activation ResNet of Hein et al. 2019: like ResNet-20 in size; shortcuts are average pools with zero
     channels."""
-    layers: list[nn.Module] = [_conv(3, 16, bias=False)]
-    width = 16
-    for stage, filters in enumerate((16, 32, 64)):
-        for unit in range(3):
-            layers.append(PreactUnit(width, filters, 2 if stage and not unit else 1, shared=unit == 0))
-            width = filters
+    first, shapes = _conv(3, 16, bias=False), _shapes((16, 32, 64), 3)
+    units = [PreactUnit(*shape, shared=number % 3 == 0) for number, shape in enumerate(shapes)]
     norm = [nn.BatchNorm2d(64, momentum=0.01), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, *norm, _linear(64, classes))
+    return nn.Sequential(first, *units, *norm, _linear(64, classes))
 
 
 @stable("on_preact_resnet")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import torch
 
 from slova._backend import Array
 from slova.calibration import ExponentialCalibration, Pairs
 from slova.calibration.exponential import smoothed
-from slova.calibration.mixture import Mixture, Points, Vector
+from slova.calibration.mixture import Mixture, Points
 from slova_bench.stable import stable
 
 __all__ = ["fit_paper", "paper_mixture"]
 
-BATCH, RATE, DECAYS = 32, 0.1, (0.9, 0.999)
+BATCH, RATE, EPSILON = 32, 0.1, 1e-7  # the last is that of Keras
 
 
 @stable("exponential_paper")
@@ -39,36 +42,15 @@ def paper_mixture(points: Points, *, terms: int = 20, epochs: int = 20, seed: in
         raise ValueError(f"terms must be at least 1 and epochs at least 0, got {terms} and {epochs}")
     generator = np.random.default_rng(seed)
     start = np.linspace(-20, 20, terms) if terms > 1 else np.zeros(1)
-    state = [np.append(start, generator.normal(0, np.sqrt(2 / terms), terms)), np.zeros(2 * terms), np.zeros(2 * terms)]
-    step = 0
+    first = (start, generator.normal(0, np.sqrt(2 / terms), terms))
+    logs, scores = (torch.tensor(numbers, requires_grad=True) for numbers in first)
+    adam = torch.optim.Adam([logs, scores], lr=RATE, eps=EPSILON)
+    t, target = torch.from_numpy(np.minimum(points.t, 1e300)), torch.from_numpy(points.target)
     for _ in range(epochs):
-        order = generator.permutation(len(points.t))
-        for first in range(0, len(order), BATCH):
-            batch = order[first : first + BATCH]
-            step += 1
-            _adam(state, _gradient(state[0], points.t[batch], points.target[batch]), step)
-    exponents, weights = _numbers(state[0])
-    mixture = Mixture(exponents, weights)
-    return Mixture(exponents, weights, float(points.weight @ (mixture.at(points.t) - points.target) ** 2))
-
-
-def _numbers(parameters: Vector) -> tuple[Vector, Vector]:
-    logs, scores = np.split(parameters, 2)
-    weights = np.exp(scores - scores.max())
-    return np.exp(logs), weights / weights.sum()
-
-
-def _gradient(parameters: Vector, t: Vector, target: Vector) -> Vector:
-    exponents, weights = _numbers(parameters)
-    powers = np.exp(-np.minimum(t, 1e300)[:, None] * exponents)
-    residual = 2 * (powers @ weights - target) / len(t)
-    by_exponent = -((residual * np.where(np.isinf(t), 0.0, t)) @ powers) * weights * exponents
-    by_weight = residual @ powers
-    return np.append(by_exponent, weights * (by_weight - by_weight @ weights))
-
-
-def _adam(state: list[Vector], gradient: Vector, step: int) -> None:
-    parameters, mean, square = state
-    mean += (1 - DECAYS[0]) * (gradient - mean)
-    square += (1 - DECAYS[1]) * (gradient**2 - square)
-    parameters -= RATE * (mean / (1 - DECAYS[0] ** step)) / (np.sqrt(square / (1 - DECAYS[1] ** step)) + 1e-7)
+        for batch in torch.split(torch.from_numpy(generator.permutation(len(t))), BATCH):
+            adam.zero_grad()
+            powers = (-t[batch, None] * logs.exp()).exp()
+            (powers @ scores.softmax(0) - target[batch]).square().mean().backward()  # type: ignore[no-untyped-call]
+            adam.step()
+    mixture = Mixture(logs.detach().exp().numpy(), scores.detach().softmax(0).numpy())
+    return replace(mixture, error=float(points.weight @ (mixture.at(points.t) - points.target) ** 2))

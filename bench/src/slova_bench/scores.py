@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from slova._backend import Array
 from slova._batches import evaluation_mode
@@ -28,26 +29,23 @@ PERCENTILES = (65, 70, 75, 80, 85, 90, 95)  # of the features that ASH removes
 
 
 class WithScores(nn.Module):
-    """A network whose outputs (N, K + 1 + P + L) are its logits, fDBD, the energies of ASH-S, and distances."""
+    """A network whose outputs (N, K + 1 + P + L) are its logits, fDBD, the energies of ASH-S, and distances from the
+    training images (uint8)."""
 
     centre: Tensor
     between: Tensor
 
-    def __init__(self, network: nn.Sequential, layers: tuple[str, ...]) -> None:
+    def __init__(self, network: nn.Sequential, layers: tuple[str, ...], images: Tensor) -> None:
         super().__init__()
         self.network, self.layers = network, layers
         weight = last_linear(network).weight.detach().float()
         apart = torch.cdist(weight, weight, compute_mode="donot_use_mm_for_euclid_dist")
         self.register_buffer("between", apart + torch.eye(len(weight), device=weight.device))  # no division by zero
-
-    def remember(self, images: Tensor) -> None:
-        """Keep the features of the training images, of unit length, and the mean of those of the classifier."""
-        device = self.between.device
-        parts = [self._features(images[i : i + BATCH].to(device).float() / 255) for i in range(0, len(images), BATCH)]
+        parts = [self._features(part.to(weight.device).float() / 255) for part in torch.split(images, BATCH)]
         every = [torch.cat(layer) for layer in zip(*parts, strict=True)]
         self.register_buffer("centre", every[-2].mean(dim=0))
         for number, features in enumerate(every):
-            self.register_buffer(f"bank{number}", _unit(features))
+            self.register_buffer(f"bank{number}", functional.normalize(features))
 
     def forward(self, images: Tensor) -> Tensor:
         every = self._features(images)
@@ -72,7 +70,7 @@ class WithScores(nn.Module):
 
     def _distance(self, number: int, features: Tensor) -> Tensor:
         bank = getattr(self, f"bank{number}")
-        similar: Tensor = (_unit(features) @ bank.T).topk(min(NEIGHBOUR, len(bank)), dim=1).values
+        similar: Tensor = (functional.normalize(features) @ bank.T).topk(min(NEIGHBOUR, len(bank)), dim=1).values
         return 2 - 2 * similar[:, -1]  # of unit vectors
 
 
@@ -84,11 +82,6 @@ def ash(features: Tensor, percentile: int) -> Tensor:
     return torch.zeros_like(features).scatter(1, places, grown)
 
 
-def _unit(features: Tensor) -> Tensor:
-    length: Tensor = features.norm(dim=1, keepdim=True)
-    return features / length.clamp(min=1e-12)  # a row of zeros stays zero
-
-
 @stable("with_scores")
 @torch.no_grad()
 def with_scores(network: nn.Sequential, splits: Splits) -> nn.Sequential:
@@ -96,9 +89,7 @@ def with_scores(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     device = last_linear(network).weight.device
     with evaluation_mode(network):
         layers = last_layer_per_resolution(network, splits.training.images[:2].to(device).float() / 255)[:-1]
-        found = WithScores(network, layers).eval()
-        found.remember(splits.training.images)
-    return nn.Sequential(found)
+        return nn.Sequential(WithScores(network, layers, splits.training.images).eval())
 
 
 def logits_of(outputs: Array, classes: int) -> Array:
@@ -115,5 +106,4 @@ def columns(outputs: Array, classes: int) -> tuple[Array, Array, Array]:
 
 @stable("temperature_of_logits")
 def temperature(rows: CalibrationRows) -> Fitted:
-    """Softmax with a temperature (Guo et al. 2017), of outputs with more columns than logits."""
     return class_temperature(rows)

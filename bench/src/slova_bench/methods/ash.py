@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from slova._backend import Array
 from slova.metrics import auroc
 from slova_bench.method import CalibrationRows, Score
 from slova_bench.methods import softmax, softmax_augmented
@@ -21,11 +20,7 @@ def rank(rows: CalibrationRows) -> Score:
     _, energies, _ = columns(rows.outputs, rows.classes)
     clean = rows.groups.max() + 1  # the number of images: their first versions are the clean ones
     best = int(np.argmax([auroc(energy[:clean], energy[rows.labels < 0]) for energy in energies.T]))
-
-    def score(outputs: Array) -> Array:
-        return columns(outputs, rows.classes)[1][:, best]
-
-    return score
+    return lambda outputs: columns(outputs, rows.classes)[1][:, best]
 
 
 METHOD = replace(
@@ -36,4 +31,4 @@ METHOD = replace(
     rank=rank,
     calibrate_on=("clean", "degraded", "outliers"),
 )
-AUGMENTED = replace(METHOD, name="softmax_augmented_ash", loss=softmax_augmented.loss)
+AUGMENTED = replace(METHOD, name="softmax_augmented_ash", loss=softmax_augmented.UNMIXED)

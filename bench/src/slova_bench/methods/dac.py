@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from slova._backend import Array
-from slova.calibration import TemperatureScaling
 from slova.heads import SOFTMAX, Readout
+from slova_bench.calibrate import with_temperature
 from slova_bench.method import CalibrationRows, Fitted
 from slova_bench.methods import softmax, softmax_augmented
 from slova_bench.rescaling import fit_coefficients, temperatures
@@ -33,19 +33,14 @@ def fit(rows: CalibrationRows) -> Fitted:
     bounds = [*[WEIGHT] * layers, CONSTANT]
     own = fit_coefficients(logits, rows.labels, design, start=[1.0] * (layers + 1), bounds=bounds, weight=rows.weight)
 
-    def scaled(logits: Array, design: Array) -> Readout:
+    def scaled(outputs: Array) -> Readout:
+        logits, design = split(outputs)
         return SOFTMAX(logits / temperatures(design, own)[:, None])
 
-    calibrator = TemperatureScaling.fit(scaled(logits, design).log_probs, rows.labels, weight=rows.weight)
-
-    def readout(outputs: Array) -> Readout:
-        found = scaled(*split(outputs))
-        return found._replace(log_probs=calibrator(found.log_probs))
-
-    return readout
+    return with_temperature(scaled, rows)
 
 
 METHOD = replace(softmax.METHOD, name="dac", adapt=with_scores, fit=fit)
 PLAIN_DEGRADED = replace(METHOD, name="dac_degraded", calibrate_on=("clean", "degraded"))
-AUGMENTED = replace(METHOD, name="softmax_augmented_dac", loss=softmax_augmented.loss)
+AUGMENTED = replace(METHOD, name="softmax_augmented_dac", loss=softmax_augmented.UNMIXED)
 DEGRADED = replace(AUGMENTED, name="softmax_augmented_dac_degraded", calibrate_on=("clean", "degraded"))

@@ -40,8 +40,9 @@ def fit(rows: CalibrationRows) -> Fitted:
         return np.column_stack([-densities[0].pdf(energy), densities[1].pdf(energy)])
 
     offset = TemperatureScaling.fit(SOFTMAX(logits).log_probs, rows.labels, weight=rows.weight).temperature
-    given: dict[str, Any] = {"start": [0.0, 0.0], "bounds": BOUNDS, "weight": rows.weight, "offset": offset}
-    own = fit_coefficients(logits, rows.labels, design(logits), **given)
+    own = fit_coefficients(
+        logits, rows.labels, design(logits), start=[0.0, 0.0], bounds=BOUNDS, weight=rows.weight, offset=offset
+    )
 
     def readout(outputs: Array) -> Readout:
         logits = logits_of(outputs, rows.classes)
@@ -51,4 +52,4 @@ def fit(rows: CalibrationRows) -> Fitted:
 
 
 METHOD = replace(softmax.METHOD, name="energy_scaling", fit=fit, calibrate_on=("clean", "degraded", "outliers"))
-AUGMENTED = replace(METHOD, name="softmax_augmented_energy_scaling", loss=softmax_augmented.loss)
+AUGMENTED = replace(METHOD, name="softmax_augmented_energy_scaling", loss=softmax_augmented.UNMIXED)

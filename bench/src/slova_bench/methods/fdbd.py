@@ -3,7 +3,6 @@ the mean of the training features."""
 
 from dataclasses import replace
 
-from slova._backend import Array
 from slova_bench.method import CalibrationRows, Score
 from slova_bench.methods import softmax, softmax_augmented
 from slova_bench.scores import columns, temperature, with_scores
@@ -12,13 +11,10 @@ from slova_bench.stable import stable
 
 @stable("fdbd_score")
 def rank(rows: CalibrationRows) -> Score:
-    def score(outputs: Array) -> Array:
-        return columns(outputs, rows.classes)[0]
-
-    return score
+    return lambda outputs: columns(outputs, rows.classes)[0]
 
 
 METHOD = replace(softmax.METHOD, name="fdbd", adapt=with_scores, fit=temperature, rank=rank)
 AUGMENTED = replace(
-    METHOD, name="softmax_augmented_fdbd", loss=softmax_augmented.loss, calibrate_on=("clean", "degraded")
+    METHOD, name="softmax_augmented_fdbd", loss=softmax_augmented.UNMIXED, calibrate_on=("clean", "degraded")
 )

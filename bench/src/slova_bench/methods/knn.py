@@ -34,10 +34,7 @@ def detect(training: Outputs, labels: Array) -> Detector:
 
 @stable("knn_score")
 def rank(rows: CalibrationRows) -> Score:
-    def score(outputs: Array) -> Array:
-        return -columns(outputs, rows.classes)[2][:, FEATURES]
-
-    return score
+    return lambda outputs: -columns(outputs, rows.classes)[2][:, FEATURES]
 
 
 METHOD = replace(softmax.METHOD, name="knn", detect=detect)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from slova_bench.method import Splits
 from slova_bench.methods import softmax
@@ -11,23 +11,13 @@ from slova_bench.networks import last_linear, with_last
 from slova_bench.stable import stable
 
 
-class Clip(nn.Module):
-    """min(feature, ceiling)."""
-
-    def __init__(self, ceiling: float) -> None:
-        super().__init__()
-        self.ceiling = ceiling
-
-    def forward(self, features: Tensor) -> Tensor:
-        return features.clamp(max=self.ceiling)
-
-
 @stable("react")
 @torch.no_grad()
 def adapt(network: nn.Sequential, splits: Splits) -> nn.Sequential:
     some = splits.training.images[:2000].to(last_linear(network).weight.device).float() / 255
     features = torch.cat([network[:-1](some[i : i + 500]) for i in range(0, len(some), 500)])
-    return with_last(network, Clip(float(torch.quantile(features.flatten().float(), 0.9))), network[-1])
+    ceiling = float(torch.quantile(features.flatten().float(), 0.9))
+    return with_last(network, nn.Hardtanh(-torch.inf, ceiling), network[-1])
 
 
 METHOD = replace(softmax.METHOD, name="react", adapt=adapt)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from slova.losses import ova_loss
 from slova.vision.outliers import add_outliers
-from slova_bench.methods import slova_clean
+from slova_bench.methods import slova
 from slova_bench.stable import stable
 
 
@@ -17,5 +17,5 @@ def loss(network: nn.Module, images: Tensor, labels: Tensor, rows: int) -> Tenso
     return ova_loss(network(images), labels)
 
 
-METHOD = replace(slova_clean.METHOD, name="slova_none", loss=loss)
+METHOD = replace(slova.CLEAN, name="slova_none", loss=loss)
 RAW = replace(METHOD, name="slova_none_raw", calibrate=None)
