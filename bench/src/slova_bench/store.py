@@ -59,6 +59,11 @@ class Store:
         artifact.save(path, stage, tensors, {"what": _whole(stage, what)})
         return tensors
 
+    def has(self, stage: str, what: Mapping[str, Any]) -> bool:
+        """Whether that result is here, or in one of the shipped folders."""
+        path = self.path(stage, what)
+        return self._shipped(stage, what) is not None or (path is not None and path.exists())
+
     def path(self, stage: str, what: Mapping[str, Any], suffix: str = "safetensors") -> Path | None:
         """Where that result is, or would be."""
         return None if self.folder is None else self.folder / stage / file_name(stage, what, suffix)
