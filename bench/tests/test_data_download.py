@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from slova_bench.data.download import RETRIES, Archive, DataError
-from slova_bench.data.files import File, pack
+from slova_bench.data.download import RETRIES, DataError
+from slova_bench.data.files import Archive, File, pack
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
 LABELS = np.arange(20) % 10
@@ -65,7 +65,6 @@ def file(server, content):
 @pytest.fixture
 def web(monkeypatch):
     """The downloader, without proxies and without waiting between attempts."""
-    pytest.importorskip("pooch")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
@@ -136,13 +135,6 @@ def test_an_interrupted_write_leaves_no_file(web, file, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         pack(file, tmp_path / "new")
     assert left_in(tmp_path / "new") == ["toy.bin"]
-
-
-def test_without_pooch_the_extra_is_named(file, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError) as error:
-        pack(file, tmp_path)
-    assert str(error.value) == 'downloading toy.bin needs pooch: pip install "slova[bench]"'
 
 
 def test_an_archive_put_there_by_hand_needs_no_download_but_its_checksum(file, server, content, tmp_path):

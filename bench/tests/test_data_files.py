@@ -5,7 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-from slova_bench.data.files import DataError, File, pack
+from slova_bench.data.download import DataError
+from slova_bench.data.files import File, pack
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
 LABELS = np.arange(20) % 10

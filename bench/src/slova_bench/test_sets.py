@@ -48,8 +48,12 @@ class TestSet:
 
     def _shifted(self, bench: Bench, base: data.Split) -> Tensor:
         what = {"images": self.test, "limit": bench.limit, "shift": self.shift, "level": self.level}
-        corruption = shifts.Corruption(self.shift, int(self.level), family=shifts.family(bench.dataset.name))
-        found: Tensor = bench.store.get("images", what, lambda: {"images": corruption(base.images)})["images"]
+        family = shifts.family(bench.dataset.name)
+
+        def compute() -> dict[str, Tensor]:
+            return {"images": shifts.corrupt(base.images, self.shift, int(self.level), family=family)}
+
+        found: Tensor = bench.store.get("images", what, compute)["images"]
         return found
 
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from slova._backend import Array
 
@@ -17,10 +18,6 @@ def digits() -> tuple[Array, Array]:
     """Images uint8 (1797, 8, 8, 1), the 17 grey levels spread over 0 to 255, and their digits. Neighbours in the
     original order are by the same writer; here the order is that of the SHA-256 of the position ("0", "1", ...), which
     does not depend on a random generator."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise ImportError('digits need scikit-learn: pip install "slova[bench]"') from None
     found = load_digits()
     order = sorted(range(len(found.target)), key=lambda position: hashlib.sha256(str(position).encode()).digest())
     images = np.rint(found.images[order] * (255 / 16)).astype(np.uint8)

@@ -16,9 +16,9 @@ import numpy as np
 from slova._backend import Array
 from slova.artifact import atomic_path
 from slova.heads import NONE
-from slova_bench.data.download import Archive, DataError, fetch
+from slova_bench.data.download import DataError, fetch
 
-__all__ = ["DataError", "File", "Pack", "pack"]
+__all__ = ["Archive", "File", "Pack", "pack"]
 
 DAMAGE = (ValueError, TypeError, EOFError, OSError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -28,6 +28,15 @@ class Pack(NamedTuple):
 
     images: Array
     labels: Array
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive on the web, its published MD5, and a function that reads images and labels from it."""
+
+    url: str
+    md5: str
+    read: Callable[[Path], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +74,7 @@ def pack(file: File, folder: Path) -> Pack:
 
 def _unpacked(file: File, archive: Archive, path: Path) -> Pack:
     """The images of a downloaded archive, cached as a file."""
-    downloaded = fetch(archive, path.parent)
+    downloaded = fetch(archive.url, f"md5:{archive.md5}", path.parent)
     found = _checked(*archive.read(downloaded), file, str(downloaded))
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, images=found.images, labels=found.labels)
@@ -100,7 +109,7 @@ def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pac
     if labels is None and file.labelled:
         raise DataError(f"{where} has no array 'labels'")
     found = Pack(images, np.full(len(images), NONE) if labels is None else labels)
-    _check_labels(found, file, where)
+    _check_labels(found.labels, len(images), file, where)
     for name, array, sha256 in zip(Pack._fields, (images, found.labels.astype("<i8")), file.sha256, strict=False):
         if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != sha256:
             raise DataError(f"{where}: the {name} do not match their checksum, so they are not those of {file.name}")
@@ -114,12 +123,9 @@ def _check_images(images: Array, file: File, where: str) -> None:
         raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
 
 
-def _check_labels(found: Pack, file: File, where: str) -> None:
-    labels, lowest = found.labels, 0 if file.labelled else NONE
-    if labels.shape != (len(found.images),) or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(
-            f"{where}: the labels are {labels.dtype} {labels.shape}, expected integers ({len(found.images)},)"
-        )
-    if labels.min() < lowest or labels.max() >= file.classes:
-        spread = f"{labels.min()} to {labels.max()}"
-        raise DataError(f"{where}: the labels go from {spread}, expected {lowest} to {file.classes - 1}")
+def _check_labels(labels: Array, count: int, file: File, where: str) -> None:
+    if labels.shape != (count,) or not np.issubdtype(labels.dtype, np.integer):
+        raise DataError(f"{where}: the labels are {labels.dtype} {labels.shape}, expected integers ({count},)")
+    lowest, highest = 0 if file.labelled else NONE, file.classes - 1
+    if labels.min() < lowest or labels.max() > highest:
+        raise DataError(f"{where}: the labels go from {labels.min()} to {labels.max()}, expected {lowest} to {highest}")

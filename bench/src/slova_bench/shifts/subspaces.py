@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slova._backend import NUMPY, Array, of, to_numpy
-from slova_bench.shifts.per_image_rng import PerImageRng, numbered
+from slova_bench.shifts.per_image_rng import PerImageRng
 
 __all__ = ["directions", "planes"]
 
 KEY = zlib.crc32(b"directions")
 
 
-def directions(images: Array, levels: Sequence[float], *, seed: int = 0, indices: Array | None = None) -> Array:
+def directions(images: Array, levels: Sequence[float]) -> Array:
     """x + level * z for every level and image, (levels, N, C, H, W); every image has its own z, standard normal.
 
     The uint8 images become floats with 1 for white; a level is the deviation of the noise in these units.
     """
     pixels = _floats(images)
-    steps = PerImageRng((seed, KEY, 0), numbered(len(pixels), indices)).normal(*pixels.shape[1:]).astype(np.float32)
+    steps = PerImageRng((0, KEY, 0), range(len(pixels))).normal(*pixels.shape[1:]).astype(np.float32)
     return _same_kind(np.stack([pixels + np.float32(level) * steps for level in levels]), images)
 
 
