@@ -110,16 +110,6 @@ def test_a_checkpoint_is_written_at_most_every_half_minute(tmp_path, monkeypatch
     assert epochs == [0, 0, 3, 3, 3, 6, 6, 6, 9, 9]
 
 
-def test_one_process_writes_and_the_others_only_read(tmp_path):
-    path, run = tmp_path / "run.checkpoint", Sink({"number": torch.zeros(1)})
-    reader = Checkpoint(path, run, writes=False, seconds=0)
-    reader.save(1)
-    assert not path.exists()
-    Checkpoint(path, run, seconds=0).save(2)
-    reader.remove()
-    assert reader.resume() == 2
-
-
 # Schedules
 
 

@@ -23,11 +23,10 @@ class State(Protocol):
 
 
 class Checkpoint:
-    """A checkpoint file; without a path all operations are no-ops. An unreadable file is an error. Of several processes
-    all read it and one `writes`."""
+    """A checkpoint file; without a path all operations are no-ops. An unreadable file is an error."""
 
-    def __init__(self, path: Path | None, state: State, *, writes: bool = True, seconds: float = SECONDS) -> None:
-        self.path, self.state, self.writes = path, state, writes
+    def __init__(self, path: Path | None, state: State, *, seconds: float = SECONDS) -> None:
+        self.path, self.state = path, state
         self.seconds, self.saved = seconds, time.monotonic()
 
     def resume(self) -> int:
@@ -39,12 +38,12 @@ class Checkpoint:
         return int(meta["epoch"])
 
     def save(self, epoch: int) -> None:
-        if self.path is None or not self.writes or time.monotonic() - self.saved < self.seconds:
+        if self.path is None or time.monotonic() - self.saved < self.seconds:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         artifact.save(self.path, "checkpoint", self.state.tensors(), {"epoch": epoch})
         self.saved = time.monotonic()
 
     def remove(self) -> None:
-        if self.path is not None and self.writes:
+        if self.path is not None:
             self.path.unlink(missing_ok=True)

@@ -3,12 +3,6 @@
 `train(network, loss, recipe, data, seed)` takes what determines the weights; `execution` selects device and speed.
 Random numbers depend on (seed, epoch), so an interrupted training resumes at an epoch and, on a CPU, ends in the same
 weights.
-
-With several processes in a group, each takes its share of every batch; all end in the same weights, the first writes:
-
-    distributed.init_process_group()                        # torchrun --nproc_per_node 8 this_file.py
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))    # on GPUs
-    train(network, loss, recipe, data, seed)
 """
 
 from __future__ import annotations
@@ -19,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-import torch.distributed as distributed
 from torch import Tensor, nn
 
 from slova_bench.augment import crop_flip
@@ -75,12 +68,12 @@ def train(
     if len(images) < 1 or len(images) != len(labels):
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     run = Run(network.to(execution.device).train(), loss, recipe, execution, rows=len(images))
-    checkpoint = Checkpoint(execution.checkpoint, run, writes=run.rank == 0)
+    checkpoint = Checkpoint(execution.checkpoint, run)
     for epoch in range(checkpoint.resume(), recipe.epochs):
-        with seeded(execution.device, seed, epoch, run.rank):
+        with seeded(execution.device, seed, epoch):
             last = run.epoch(images, labels, seed, epoch)
         checkpoint.save(epoch + 1)
-        if execution.progress is not None and run.rank == 0:
+        if execution.progress is not None:
             execution.progress(epoch + 1, float(last))
     checkpoint.remove()
     return run.finished()
@@ -93,20 +86,16 @@ class Run:
         self.recipe, self.loss = recipe, loss
         self.fast = execution.fast and execution.device.type == "cuda"
         self.network = _channels_last(network) if self.fast else network
-        self.processes, self.rank = _process()
         self.rows, self.batch = rows, min(recipe.batch, rows)
         self.steps = rows // self.batch
-        if self.batch < self.processes:
-            raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
         self.rate = torch.zeros((), device=execution.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
         self.average = (
             [value.detach().clone() for value in network.state_dict().values()] if recipe.ema is not None else []
         )
-        self.callable = _callable(self.network, self.fast)
-        self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
-        if self.fast and self.processes == 1:
-            self.step = None  # captured with the first batch, whose shape it needs
+        self.callable: nn.Module = torch.compile(self.network) if self.fast else self.network  # type: ignore[assignment]
+        # On a GPU it is captured with the first batch, whose shape it needs.
+        self.step: Callable[[Tensor, Tensor], Tensor] | None = None if self.fast else self.plain_step
 
     def epoch(self, images: Tensor, labels: Tensor, seed: int, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(_mix(seed, epoch))
@@ -150,24 +139,21 @@ class Run:
 
     @torch.no_grad()
     def finished(self) -> nn.Module:
-        """The trained network; all processes take that of the first, since their batch norm statistics differ."""
+        """The trained network."""
         if self.average:
             names = self.network.state_dict().keys()
             self.network.load_state_dict(dict(zip(names, self.average, strict=True)))
-        for value in self.network.state_dict().values() if self.processes > 1 else ():
-            distributed.broadcast(value, 0)
         return self.network.eval()
 
     def _batches(
         self, images: Tensor, labels: Tensor, order: Tensor, generator: torch.Generator
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Augmented batches of one epoch, without the last incomplete one; each process takes its share of a batch."""
-        rows, chunk = self.batch // self.processes, max(1, CHUNK // self.batch) * self.batch
+        """Augmented batches of one epoch, without the last incomplete one."""
+        chunk = max(1, CHUNK // self.batch) * self.batch
         for first in range(0, self.steps * self.batch, chunk):
             places = order[first : min(first + chunk, self.steps * self.batch)]
             ready, targets = self.recipe.augment(images[places], generator), labels[places]
-            for start in range(self.rank * rows, len(places), self.batch):
-                yield ready[start : start + rows], targets[start : start + rows]
+            yield from zip(ready.split(self.batch), targets.split(self.batch), strict=True)
 
     def plain_step(self, images: Tensor, labels: Tensor) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)
@@ -200,12 +186,6 @@ def _channels_last(network: nn.Module) -> nn.Module:
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 
-def _callable(network: nn.Module, fast: bool) -> nn.Module:
-    if _process()[0] > 1:
-        return nn.parallel.DistributedDataParallel(network)
-    return torch.compile(network) if fast else network  # type: ignore[return-value]
-
-
 def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.Optimizer:
     prior = with_prior(network)
     decayed = [parameter for parameter in network.parameters() if parameter.ndim > 1 and parameter not in prior]
@@ -219,20 +199,15 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
     return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)
 
 
-def _process() -> tuple[int, int]:
-    """The number of processes and the rank of this one."""
-    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
-
-
-def _mix(seed: int, epoch: int, rank: int = 0) -> int:
-    return (seed * 1_000_003 + epoch * 7919 + rank * 104_729 + 17) % 2**63
+def _mix(seed: int, epoch: int) -> int:
+    return (seed * 1_000_003 + epoch * 7919 + 17) % 2**63
 
 
 @contextmanager
-def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> Iterator[None]:
-    """Seed random layers by (seed, epoch, rank), and restore the global state afterwards."""
+def seeded(device: torch.device, seed: int, epoch: int = 0) -> Iterator[None]:
+    """Seed random layers by (seed, epoch), and restore the global state afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         start = torch.manual_seed if devices else torch.default_generator.manual_seed  # the first keeps a traceback
-        start(_mix(seed, epoch, rank))
+        start(_mix(seed, epoch))
         yield
