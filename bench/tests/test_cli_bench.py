@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -235,18 +233,10 @@ def test_the_list_has_every_experiment_data_set_preset_and_method():
     assert listed == [list(experiments()), list(DATASET_RECIPES), list(PRESETS), list(methods())]
 
 
-def test_the_list_imports_nothing_heavy():
-    code = "import sys, slova.cli; slova.cli.main(['bench', 'list'], standalone_mode=False); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert {"torch", "scipy.optimize", "scipy.ndimage", "sklearn", "pandas", "pyarrow"} & set(loaded) == set()
-
-
 def test_images_are_computed_in_advance_and_named(folder, monkeypatch):
-    from slova_bench import prepare
-    from slova_bench.test_sets import TestSet
+    from slova_bench import test_sets
 
-    monkeypatch.setattr(
-        prepare, "prepare", lambda bench, workers: iter([TestSet("digits-test", "contrast", 3)] * workers)
-    )
+    made = test_sets.TestSet("digits-test", "contrast", 3)
+    monkeypatch.setattr(test_sets, "prepare", lambda bench, workers: iter([made] * workers))
     done = bench("images", "--on", "digits", "--workers", "2")
     assert [line.split() for line in done.stderr.splitlines()] == [["1", "contrast", "3"], ["2", "contrast", "3"]]

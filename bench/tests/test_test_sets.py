@@ -7,9 +7,8 @@ from slova_bench import data, shifts, test_sets
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.pipeline import Bench
-from slova_bench.prepare import prepare
 from slova_bench.store import Store
-from slova_bench.test_sets import DIRECTION, TestSet, clean, ood_sets, shifted_sets
+from slova_bench.test_sets import DIRECTION, TestSet, clean, ood_sets, prepare, shifted_sets
 
 from slova.heads import NONE
 

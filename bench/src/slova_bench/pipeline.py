@@ -8,7 +8,7 @@ SLOVA.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -135,6 +135,10 @@ class Bench:
             for one, key in trained.each()
         ]
         return np.concatenate([part["logits"].numpy() for part in parts]), parts[0]["labels"].numpy()
+
+    def descriptions(self, chosen: Iterable[Method]) -> dict[str, Any]:
+        """The description of each method, by its name and preset."""
+        return {f"{method.name} {method.preset}".strip(): self.description(method) for method in chosen}
 
     def description(self, method: Method) -> dict[str, Any]:
         """Everything that determines the rows of a method, apart from seeds and test sets, as JSON values."""

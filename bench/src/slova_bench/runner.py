@@ -139,8 +139,7 @@ def execute(
             new = {row.method for row in rows} - measured
             if new:
                 measured |= new
-                described = [method for method in chosen if method.name in new]
-                _record(plan, {f"{one.name} {one.preset}".strip(): bench.description(one) for one in described})
+                _record(plan, bench.descriptions(method for method in chosen if method.name in new))
             report(rows)
             if plan.minutes is not None and time.monotonic() - start > 60 * plan.minutes:
                 break
@@ -179,7 +178,7 @@ def _record(plan: Plan, methods: Mapping[str, Any] | None = None, runs: Sequence
     rows."""
     path = plan.rows.path.with_suffix(".json")
     with locked(path.parent):
-        known = {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []}
+        known: dict[str, Any] = {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []}
         known |= json.loads(path.read_text()) if path.exists() else {}
         known |= {"methods": known["methods"] | (methods or {}), "runs": [*known["runs"], *runs]}
         with atomic_path(path) as temporary:

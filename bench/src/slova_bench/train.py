@@ -153,7 +153,8 @@ class Run:
         for first in range(0, self.steps * self.batch, chunk):
             places = order[first : min(first + chunk, self.steps * self.batch)]
             ready, targets = self.recipe.augment(images[places], generator), labels[places]
-            yield from zip(ready.split(self.batch), targets.split(self.batch), strict=True)
+            for start in range(0, len(places), self.batch):
+                yield ready[start : start + self.batch], targets[start : start + self.batch]
 
     def plain_step(self, images: Tensor, labels: Tensor) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)

@@ -4,6 +4,7 @@ unpickling or extraction to disk."""
 from __future__ import annotations
 
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ __all__ = ["cifar", "svhn"]
 PIXELS = 3 * 32 * 32
 
 
-def cifar(path: Path, members: tuple[str, ...], *, label_bytes: int = 1) -> tuple[Array, Array]:
+def cifar(path: Path, members: Sequence[str], *, label_bytes: int = 1) -> tuple[Array, Array]:
     """The records of CIFAR's binary version: label bytes, the last of which is the (fine) label, then a red, a green
     and a blue plane."""
     with tarfile.open(path, "r:gz") as archive:

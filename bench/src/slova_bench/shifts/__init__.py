@@ -8,7 +8,7 @@ the same pixels.
     corrupt(images, "rotation", 2, family=DIGITS)           a shift of the digits
     family("digits-test").names                             the shifts of a data set
     ood_images(images, "permuted")                          as many images that show no class
-    directions(images, levels), planes(triplets, …)         straight lines and planes through images
+    directions(images, level), planes(triplets, …)          straight lines and planes through images
 """
 
 from slova_bench.shifts.corruption import corrupt, ood_images
