@@ -7,10 +7,9 @@ import pytest
 import torch
 from slova_bench import data, schedules
 from slova_bench.augment import crop, nothing
-from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import AlwaysDropout, BayesianLinear, kl_divergence
 from slova_bench.method import softmax_loss
-from slova_bench.train import Execution, Recipe, seeded, train
+from slova_bench.train import Checkpoint, Execution, Recipe, seeded, train
 from torch import nn
 from torch.nn import functional
 

@@ -82,7 +82,9 @@ class Plan:
         found = preset(found, self.preset, experiment=self.experiment, dataset=dataset_recipe(self.on))
         if self.embedded and self.methods is None:
             found = [method for method in found if method.name in own or self._stored.holds(method)]
-        return [_shortened(method) for method in found] if self.quick else found
+        if not self.quick:
+            return found
+        return [replace(method, recipe=method.recipe.quick()) if method.recipe else method for method in found]
 
     @cached_property
     def _stored(self) -> StoredBench:
@@ -156,12 +158,6 @@ def stored(left: Sequence[Work], results: Results) -> Iterator[list[Row]]:
         for rows in work.rows():
             results.append(rows)
             yield rows
-
-
-def _shortened(method: Method) -> Method:
-    """A tenth of the epochs in a method's own recipe; `DatasetRecipe.quick` shortens the others."""
-    own = method.recipe
-    return method if own is None else replace(method, recipe=replace(own, epochs=max(1, own.epochs // 10)))
 
 
 def _device(name: str) -> torch.device:

@@ -7,24 +7,26 @@ weights.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from slova import artifact
 from slova_bench.augment import crop_flip
-from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import with_prior
 from slova_bench.schedules import cosine
 from slova_bench.store import USUAL_LEFT_OUT
 
-__all__ = ["Execution", "Loss", "Recipe", "Run", "seeded", "train"]
+__all__ = ["Checkpoint", "Execution", "Loss", "Recipe", "Run", "seeded", "train"]
 
 Loss = Callable[[nn.Module, Tensor, Tensor, int], Tensor]  # network, images, labels, rows of the training set
 CHUNK = 8192  # images augmented at a time
+SECONDS = 30.0  # between checkpoints, at least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,10 @@ class Recipe:
     augment: Callable[[Tensor, torch.Generator], Tensor] = crop_flip
     ema: float | None = None  # decay per step of an exponential moving average of the weights
     nesterov: bool = field(default=True, metadata=USUAL_LEFT_OUT)  # of SGD with momentum
+
+    def quick(self) -> Recipe:
+        """A tenth of the epochs."""
+        return replace(self, epochs=max(1, self.epochs // 10))
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,34 @@ class Run:
                 mean.lerp_(value, 1 - self.recipe.ema)
             else:
                 mean.copy_(value)
+
+
+class Checkpoint:
+    """A file of tensors, written between epochs at most every 30 seconds; without a path all operations are no-ops. An
+    unreadable file is an error."""
+
+    def __init__(self, path: Path | None, run: Run, *, seconds: float = SECONDS) -> None:
+        self.path, self.run = path, run
+        self.seconds, self.saved = seconds, time.monotonic()
+
+    def resume(self) -> int:
+        """Restore the state and return the number of completed epochs."""
+        if self.path is None or not self.path.exists():
+            return 0
+        tensors, meta = artifact.load(self.path, "checkpoint", framework="torch")
+        self.run.restore(tensors)
+        return int(meta["epoch"])
+
+    def save(self, epoch: int) -> None:
+        if self.path is None or time.monotonic() - self.saved < self.seconds:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.save(self.path, "checkpoint", self.run.tensors(), {"epoch": epoch})
+        self.saved = time.monotonic()
+
+    def remove(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
 
 def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:

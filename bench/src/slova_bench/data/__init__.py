@@ -62,7 +62,7 @@ def names() -> tuple[str, ...]:
 
 
 def classes(name: str) -> int:
-    """The number of classes of a data set, or of the data set of a split; 0 for LSUN classroom.
+    """The number of classes of a data set to train on, or of that of a split; 0 for sets of OOD images only.
 
     >>> classes("cifar100"), classes("cifar10-val")
     (100, 10)

@@ -1,4 +1,4 @@
-"""The data sets: classes, files with checksums, splits, and OOD sets.
+"""The data sets: files with checksums, splits, classes, and OOD sets.
 
 The MD5 of an archive is the published one. The SHA-256 were computed from images and labels of archives with that MD5,
 where there is one.
@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from slova_bench.data.archives import cifar, svhn
-from slova_bench.data.digits import digits
+from slova_bench.data.archives import cifar, digits, svhn
 from slova_bench.data.files import Archive, File
 
 __all__ = ["DATASETS", "Dataset"]
@@ -19,14 +18,12 @@ __all__ = ["DATASETS", "Dataset"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: its splits as parts of files, and the splits that are OOD for it."""
+    """A data set: its splits as parts of files, the number of classes of one to train on, and the splits that are OOD
+    for it."""
 
     parts: dict[str, tuple[File, slice]]
+    classes: int = 0
     ood: tuple[str, ...] = ()
-
-    @property
-    def classes(self) -> int:
-        return self.parts["test"][0].classes
 
 
 def _parts(train: File, test: File, val: int) -> dict[str, tuple[File, slice]]:
@@ -62,8 +59,8 @@ for _name, _sum in map(str.split, CHECKSUMS.strip().splitlines()):
     SHA256[_name] = (*SHA256.get(_name, ()), _sum)
 
 
-def _file(name: str, classes: int, count: int, archive: Archive) -> File:
-    return File(name=name, classes=classes, count=count, sha256=SHA256[name], archive=archive)
+def _file(name: str, archive: Archive) -> File:
+    return File(name=name, sha256=SHA256[name], archive=archive)
 
 
 def _cifar(name: str, md5: str, members: Sequence[str], label_bytes: int = 1) -> Archive:
@@ -75,23 +72,17 @@ TORONTO, STANFORD = "https://www.cs.toronto.edu/~kriz", "http://ufldl.stanford.e
 CIFAR10, CIFAR100 = ("cifar-10", "c32a1d4ab5d03f1284b67883e8d87530"), ("cifar-100", "03b5dce01913d631647c71ecec9e9cb8")
 BATCHES = [f"cifar-10-batches-bin/data_batch_{number}.bin" for number in range(1, 6)]
 
-DIGITS = File(name="digits", classes=10, side=8, channels=1, count=1797, sha256=SHA256["digits"], embedded=digits)
-CIFAR10_TRAIN = _file("cifar10-train", 10, 50_000, _cifar(*CIFAR10, BATCHES))
-CIFAR10_TEST = _file("cifar10-test", 10, 10_000, _cifar(*CIFAR10, ["cifar-10-batches-bin/test_batch.bin"]))
-CIFAR100_TRAIN = _file("cifar100-train", 100, 50_000, _cifar(*CIFAR100, ["cifar-100-binary/train.bin"], 2))
-CIFAR100_TEST = _file("cifar100-test", 100, 10_000, _cifar(*CIFAR100, ["cifar-100-binary/test.bin"], 2))
-SVHN_TRAIN = _file(
-    "svhn-train", 10, 73_257, Archive(f"{STANFORD}/train_32x32.mat", "e26dedcc434d2e4c54c9b2d4a06d8373", svhn)
-)
-SVHN_TEST = _file(
-    "svhn-test", 10, 26_032, Archive(f"{STANFORD}/test_32x32.mat", "eb5a983be6a315427106f1b164d9cef3", svhn)
-)
-TINYIMAGENET = File(
-    name="tinyimagenet-test", classes=200, labelled=False, count=10_000, sha256=SHA256["tinyimagenet-test"]
-)
-LSUN = File(name="lsun-test", classes=0, labelled=False)
-IMAGENET224 = File(name="imagenet224-test", classes=1000, side=224, labelled=False)
-IMAGENET32 = File(name="imagenet32-test", classes=1000, labelled=False, larger=IMAGENET224)
+DIGITS = File(name="digits", side=8, channels=1, sha256=SHA256["digits"], embedded=digits)
+CIFAR10_TRAIN = _file("cifar10-train", _cifar(*CIFAR10, BATCHES))
+CIFAR10_TEST = _file("cifar10-test", _cifar(*CIFAR10, ["cifar-10-batches-bin/test_batch.bin"]))
+CIFAR100_TRAIN = _file("cifar100-train", _cifar(*CIFAR100, ["cifar-100-binary/train.bin"], 2))
+CIFAR100_TEST = _file("cifar100-test", _cifar(*CIFAR100, ["cifar-100-binary/test.bin"], 2))
+SVHN_TRAIN = _file("svhn-train", Archive(f"{STANFORD}/train_32x32.mat", "e26dedcc434d2e4c54c9b2d4a06d8373", svhn))
+SVHN_TEST = _file("svhn-test", Archive(f"{STANFORD}/test_32x32.mat", "eb5a983be6a315427106f1b164d9cef3", svhn))
+TINYIMAGENET = File(name="tinyimagenet-test", sha256=SHA256["tinyimagenet-test"])
+LSUN = File(name="lsun-test")
+IMAGENET224 = File(name="imagenet224-test", side=224)
+IMAGENET32 = File(name="imagenet32-test", larger=IMAGENET224)
 
 OOD_FOR_ALL = ("lsun-test", "imagenet32-test", "imagenet224-test", "tinyimagenet-test")
 DATASETS = {
@@ -101,11 +92,12 @@ DATASETS = {
             "val": (DIGITS, slice(797, 1297)),
             "full": (DIGITS, slice(0, 1297)),
             "test": (DIGITS, slice(1297, None)),
-        }
+        },
+        10,
     ),
-    "cifar10": Dataset(_parts(CIFAR10_TRAIN, CIFAR10_TEST, 5_000), ("svhn-test", "cifar100-test", *OOD_FOR_ALL)),
-    "cifar100": Dataset(_parts(CIFAR100_TRAIN, CIFAR100_TEST, 5_000), ("svhn-test", "cifar10-test", *OOD_FOR_ALL)),
-    "svhn": Dataset(_parts(SVHN_TRAIN, SVHN_TEST, 7_325), ("cifar10-test", "cifar100-test", *OOD_FOR_ALL)),
+    "cifar10": Dataset(_parts(CIFAR10_TRAIN, CIFAR10_TEST, 5_000), 10, ("svhn-test", "cifar100-test", *OOD_FOR_ALL)),
+    "cifar100": Dataset(_parts(CIFAR100_TRAIN, CIFAR100_TEST, 5_000), 100, ("svhn-test", "cifar10-test", *OOD_FOR_ALL)),
+    "svhn": Dataset(_parts(SVHN_TRAIN, SVHN_TEST, 7_325), 10, ("cifar10-test", "cifar100-test", *OOD_FOR_ALL)),
     "tinyimagenet": Dataset({"test": (TINYIMAGENET, slice(None))}),
     "lsun": Dataset({"test": (LSUN, slice(None))}),
     "imagenet32": Dataset({"test": (IMAGENET32, slice(None))}),

@@ -46,11 +46,8 @@ class File:
     and of the labels (as 64-bit integers)."""
 
     name: str
-    classes: int
     side: int = 32
     channels: int = 3
-    labelled: bool = True
-    count: int | None = None
     sha256: tuple[str, ...] = ()
     embedded: Callable[[], tuple[Array, Array]] | None = None
     larger: File | None = None
@@ -104,28 +101,16 @@ def _read(path: Path) -> tuple[Array, Array | None]:
 
 
 def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pack:
-    """Images and labels that match the record of the file. Unlabelled images are labelled NONE."""
-    _check_images(images, file, where)
-    if labels is None and file.labelled:
-        raise DataError(f"{where} has no array 'labels'")
+    """Images and labels that match the record of the file. Images without labels are labelled NONE."""
+    shape = (file.side, file.side, file.channels)
+    if images.dtype != np.uint8 or images.shape[1:] != shape or not images.size:
+        expected = f"uint8 (N, {', '.join(map(str, shape))})"
+        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
     found = Pack(images, np.full(len(images), NONE) if labels is None else labels)
-    _check_labels(found.labels, len(images), file, where)
+    if found.labels.shape != (len(images),) or found.labels.dtype.kind not in "iu":
+        got = f"{found.labels.dtype} {found.labels.shape}"
+        raise DataError(f"{where}: the labels are {got}, expected integers ({len(images)},)")
     for name, array, sha256 in zip(Pack._fields, (images, found.labels.astype("<i8")), file.sha256, strict=False):
         if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != sha256:
             raise DataError(f"{where}: the {name} do not match their checksum, so they are not those of {file.name}")
     return found
-
-
-def _check_images(images: Array, file: File, where: str) -> None:
-    shape = (file.side, file.side, file.channels)
-    expected = f"uint8 ({', '.join(map(str, (file.count or 'N', *shape)))})"
-    if images.dtype != np.uint8 or images.shape[1:] != shape or len(images) != (file.count or max(len(images), 1)):
-        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
-
-
-def _check_labels(labels: Array, count: int, file: File, where: str) -> None:
-    if labels.shape != (count,) or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(f"{where}: the labels are {labels.dtype} {labels.shape}, expected integers ({count},)")
-    lowest, highest = 0 if file.labelled else NONE, file.classes - 1
-    if labels.min() < lowest or labels.max() > highest:
-        raise DataError(f"{where}: the labels go from {labels.min()} to {labels.max()}, expected {lowest} to {highest}")
