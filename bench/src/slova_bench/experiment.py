@@ -146,19 +146,9 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
-    return Cell(
-        experiment=experiment.name,
-        method=variant.method.name,
-        preset=variant.method.preset,
-        train=bench.dataset.train,
-        test=test.test,
-        shift=test.shift,
-        level=test.level,
-        seed=seed,
-        n=0,
-        parameter=variant.parameter,
-        parameter_value=variant.value,
-    )
+    method, train = variant.method, bench.dataset.train
+    cell = Cell(experiment.name, method.name, method.preset, train, test.test, test.shift, test.level, seed, n=0)
+    return cell._replace(parameter=variant.parameter, parameter_value=variant.value)
 
 
 def _known(
