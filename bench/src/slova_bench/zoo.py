@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,10 +45,11 @@ def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
 def path_of(name: str, *, folder: str | Path | None = None) -> Path:
     """The file of the weights, downloaded if necessary."""
     method, bench, seed = _parsed(name)
-    file = file_name("weights", bench.weights(method, seed), f"safetensors{XZ}")
-    for models in _folders(folder):
-        if (models / "weights" / file).exists():
-            return models / "weights" / file
+    weights = bench.weights(method, seed)
+    found = Store(None, *_folders(folder)).find("weights", weights)
+    if found is not None:
+        return found
+    file = file_name("weights", weights, f"safetensors{XZ}")
     known = checksums().get(file)
     if known is None:
         raise ValueError(f"there is no network {name!r}: train it with slova bench run")
@@ -77,8 +77,8 @@ def _parsed(name: str) -> tuple[Method, Bench, int]:
     return find([method])[0], bench, int(seed or 0)
 
 
-def _folders(folder: str | Path | None) -> Iterator[Path]:
-    yield from (EMBEDDED, Path("models" if folder is None else folder), MODELS, _cache())
+def _folders(folder: str | Path | None) -> tuple[Path, ...]:
+    return EMBEDDED, Path("models" if folder is None else folder), MODELS, _cache()
 
 
 def _cache() -> Path:

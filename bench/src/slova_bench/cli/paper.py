@@ -107,7 +107,7 @@ def missing(plan: Plan) -> tuple[list[tuple[str, int]], dict[str, float]]:
     for method, seed in lacking:
         for member in member_seeds(method.members, seed):
             what = bench.weights(method, member)
-            if not bench.store.has("weights", what):
+            if bench.store.find("weights", what) is None:
                 takes = MINUTES.get(method.name, OF_PRESET.get(plan.preset, USUAL))
                 networks.setdefault(json.dumps(what, sort_keys=True), takes)
     return [(method.name, seed) for method, seed in lacking], networks
