@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -231,6 +233,12 @@ def test_the_list_has_every_experiment_data_set_preset_and_method():
 
     listed = [line.partition(": ")[2].split(", ") for line in bench("list").stdout.splitlines()]
     assert listed == [list(experiments()), list(DATASET_RECIPES), list(PRESETS), list(methods())]
+
+
+def test_the_list_imports_nothing_heavy():
+    code = "import sys, slova.cli; slova.cli.main(['bench', 'list'], standalone_mode=False); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert {"torch", "scipy.optimize", "scipy.ndimage", "sklearn", "pandas", "pyarrow"} & set(loaded) == set()
 
 
 def test_images_are_computed_in_advance_and_named(folder, monkeypatch):
