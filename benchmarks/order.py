@@ -58,7 +58,8 @@ def main() -> None:
 
 def measured(bench: Bench, name: str, seed: int) -> Iterator[dict[str, Any]]:
     trained = bench.trained(replace(methods()[name], adapt=None), seed)
-    trained = replace(trained, networks=[with_distances(trained.networks[0], bench)])
+    network = with_distances(trained.networks[0], bench)
+    trained = replace(trained, make=[lambda: network])
     images, labels = bench.validation.images.float() / 255, bench.validation.labels.numpy()
     clean = trained.outputs(images).logits[0]
     changed = [trained.outputs(degrade(images, kinds=(kind,))).logits[0] for kind in CALIBRATION_DEGRADATIONS]

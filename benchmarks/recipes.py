@@ -157,7 +157,8 @@ def measured(bench: Bench, variant: str, epochs: int) -> dict[str, object]:
 def judged(bench: Bench, trained: Trained, head: str = "slova") -> dict[str, object]:
     images, labels = bench.validation.images.float() / 255, bench.validation.labels.numpy()
     half = len(images) // 2
-    trained = replace(trained, networks=[with_distances(trained.networks[0], bench)])
+    network = with_distances(trained.networks[0], bench)
+    trained = replace(trained, make=[lambda: network])
     parts = fitted_on(images[:half], labels[:half])
     rows = CalibrationRows(
         np.concatenate([trained.outputs(part).logits for part, _, _ in parts], axis=1),

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from slova_bench.claims import CLAIMS, JudgedClaim, Verdict, judged_claims
 from slova_bench.histograms import Histogram, Histograms
-from slova_bench.parquet import save_table
 from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import ResultsFolder
 
@@ -81,7 +81,7 @@ def made_results(tmp_path_factory) -> Path:
     maker.rows("plane", [(cell("plane", "ova", shift="plane"), ("mmc",))])
     points = [("ova", "", seed, a, b, 0.5 + 0.1 * seed) for seed in SEEDS for a in (-20.0, 0.0) for b in (0.0, 20.0)]
     names = ("method", "preset", "seed", "alpha", "beta", "confidence")
-    save_table(folder / "plane-digits-picture.parquet", dict(zip(names, zip(*points, strict=True), strict=True)))
+    pd.DataFrame(points, columns=names).to_parquet(folder / "plane-digits-picture.parquet")
     return folder
 
 

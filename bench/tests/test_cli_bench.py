@@ -242,11 +242,9 @@ def test_the_list_imports_nothing_heavy():
 
 
 def test_images_are_computed_in_advance_and_named(folder, monkeypatch):
-    from slova_bench import prepare
-    from slova_bench.test_sets import TestSet
+    from slova_bench import test_sets
 
-    monkeypatch.setattr(
-        prepare, "prepare", lambda bench, workers: iter([TestSet("digits-test", "contrast", 3)] * workers)
-    )
+    made = test_sets.TestSet("digits-test", "contrast", 3)
+    monkeypatch.setattr(test_sets, "prepare", lambda bench, workers: iter([made] * workers))
     done = bench("images", "--on", "digits", "--workers", "2")
     assert [line.split() for line in done.stderr.splitlines()] == [["1", "contrast", "3"], ["2", "contrast", "3"]]

@@ -1,9 +1,12 @@
 """`slova bench paper`: what is missing of the paper, and for how many minutes."""
 
+import pytest
+import torch
 from click.testing import CliRunner
 from slova_bench.cli.paper import USUAL, missing, plans
 from slova_bench.results import Cell, Results, Row
 from slova_bench.runner import Plan
+from slova_bench.store import Store
 
 from slova.cli import main
 
@@ -12,9 +15,32 @@ def test_methods_without_rows_are_missing_and_shared_networks_are_counted_once(t
     cell = Cell("shift", "softmax", "", "digits-train", "digits-test", "", 0.0, 0, 100)
     Results(tmp_path, "shift-digits").append([Row.of(cell, "ece", 0.1)])
     plan = Plan(experiment="shift", methods=("softmax", "temperature"), seeds=(0, 1), results=tmp_path, store=None)
-    lacking, minutes = missing(plan)
+    lacking, networks = missing(plan)
     assert lacking == [("softmax", 1), ("temperature", 0), ("temperature", 1)]
-    assert minutes == USUAL, "the network of seed 0 is there, that of seed 1 serves both"
+    assert list(networks.values()) == [USUAL, USUAL], "that of seed 1 serves both, and that of seed 0 is not stored"
+
+
+@pytest.mark.parametrize("folder", ["store", "models"])
+def test_networks_in_the_store_or_shipped_are_only_evaluated(tmp_path, folder):
+    where = {"store": None, "models": None, folder: tmp_path / folder}
+    plan = Plan(experiment="shift", methods=("softmax", "ensemble"), results=tmp_path, **where)
+    assert len(missing(plan)[1]) == 5, "the members of an ensemble are counted, and softmax is one of them"
+    bench = plan.bench()
+    for seed in (0, 3):
+        weights = bench.weights(plan.chosen()[0], seed)
+        Store(tmp_path / folder).get("weights", weights, lambda: {"bias": torch.zeros(1)})
+    lacking, networks = missing(plan)
+    assert lacking == [("softmax", 0), ("ensemble", 0)]
+    assert len(networks) == 3
+
+
+def test_the_plan_says_what_needs_no_training(tmp_path):
+    """The networks of the experiment `noise` come with the repository: only its rows are missing."""
+    where = ["--results", str(tmp_path / "results"), "--store", str(tmp_path / "store")]
+    done = CliRunner().invoke(main, ["bench", "paper", "--seeds", "1", *where])
+    lines = {tuple(line.split()[:3]): line for line in done.output.splitlines()}
+    assert lines["noise", "cifar10", "fair"].endswith("none: evaluated only        0")
+    assert lines["ood", "svhn", "paper"].split()[-2:] == ["2", "5"]
 
 
 def test_every_plan_is_valid_and_without_minutes_nothing_runs(tmp_path, monkeypatch):

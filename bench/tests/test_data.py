@@ -2,8 +2,6 @@
 
 import hashlib
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,13 +25,8 @@ def sha256(array):
 def toy(tmp_path, monkeypatch):
     """A data set of 20 + 20 images, of which 4 validate, in the folder that is looked in."""
     checksums = (sha256(IMAGES), sha256(LABELS))
-    train, test = (
-        File(name=f"toy-{half}", classes=10, count=20, sha256=known)
-        for half, known in [("train", checksums), ("test", ())]
-    )
-    monkeypatch.setitem(
-        catalogue.DATASETS, "toy", catalogue.Dataset(classes=10, parts=catalogue._parts(train, test, 4))
-    )
+    train, test = (File(name=f"toy-{half}", sha256=known) for half, known in [("train", checksums), ("test", ())])
+    monkeypatch.setitem(catalogue.DATASETS, "toy", catalogue.Dataset(catalogue._parts(train, test, 4), 10))
     monkeypatch.setenv("SLOVA_DATA", str(tmp_path))
     for half in ("train", "test"):
         np.savez(tmp_path / f"toy-{half}.npz", images=IMAGES, labels=LABELS)
@@ -63,7 +56,9 @@ def test_train_and_val_part_the_training_file_in_its_order(toy):
     [("cifar10", 45_000, 5_000, 10_000), ("cifar100", 45_000, 5_000, 10_000), ("svhn", 65_932, 7_325, 26_032)],
 )
 def test_the_splits_have_the_recorded_sizes(name, train, val, test):
-    rows = {part: range(file.count)[rows] for part, (file, rows) in catalogue.DATASETS[name].parts.items()}
+    counts = {"test": test}
+    parts = catalogue.DATASETS[name].parts
+    rows = {part: range(counts.get(part, train + val))[rows] for part, (_, rows) in parts.items()}
     assert rows["train"] == range(train)
     assert rows["val"] == range(train, train + val)
     assert rows["full"] == range(train + val)
@@ -156,29 +151,11 @@ def test_an_unknown_name_is_refused_with_those_there_are():
 
 def test_every_data_set_has_classes_and_ood_sets():
     assert {data.classes(name) for name in ("digits", "cifar10-val", "svhn-full")} == {10}
-    assert (data.classes("cifar100"), data.classes("tinyimagenet"), data.classes("lsun")) == (100, 200, 0)
+    assert (data.classes("cifar100"), data.classes("lsun")) == (100, 0)
     for name in catalogue.DATASETS:
-        assert len(set(data.class_names(name))) in (0, data.classes(name))
         assert set(data.ood_for(name)) <= set(data.names()) - {f"{name}-test"}
-    assert data.class_names("cifar100") == tuple(sorted(data.class_names("cifar100")))
-    assert data.class_names("cifar10-test")[3] == "cat"
     assert {"svhn-test", "cifar100-test", "lsun-test", "imagenet32-test"} <= set(data.ood_for("cifar10-train"))
     assert data.ood_for("digits") == ()
-
-
-def test_importing_needs_no_optional_package_and_a_missing_one_is_named():
-    code = """
-import sys
-sys.modules |= dict.fromkeys(["pooch", "sklearn", "PIL", "torch"])
-from slova_bench import data
-print(data.classes("cifar100"))
-try:
-    data.load("digits-test")
-except ImportError as error:
-    print(error)
-"""
-    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert output.splitlines() == ["100", 'digits need scikit-learn: pip install "slova[bench]"']
 
 
 @pytest.mark.skipif(not os.environ.get("SLOVA_DATA"), reason="needs the images themselves, in SLOVA_DATA")
@@ -189,4 +166,4 @@ def test_the_real_files_are_the_recorded_ones(name):
     if not any((Path(os.environ["SLOVA_DATA"]) / f"{one.name}.npz").exists() for one in (file, file.larger) if one):
         pytest.skip(f"{file.name}.npz is not in SLOVA_DATA")
     labels = set(data.load(name).labels.tolist())
-    assert labels == (set(range(data.classes(name))) if file.labelled else {NONE})
+    assert labels == (set(range(data.classes(name))) or {NONE})

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from slova_bench.data.download import RETRIES, Archive, DataError
-from slova_bench.data.files import File, pack
+from slova_bench.data.download import RETRIES, DataError
+from slova_bench.data.files import Archive, File, pack
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
 LABELS = np.arange(20) % 10
@@ -55,8 +55,6 @@ def file(server, content):
     sha256 = (hashlib.sha256(IMAGES.tobytes()).hexdigest(), hashlib.sha256(LABELS.tobytes()).hexdigest())
     return File(
         name="toy-train",
-        classes=10,
-        count=20,
         sha256=sha256,
         archive=Archive(url, md5, read),
     )
@@ -65,7 +63,6 @@ def file(server, content):
 @pytest.fixture
 def web(monkeypatch):
     """The downloader, without proxies and without waiting between attempts."""
-    pytest.importorskip("pooch")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
@@ -87,7 +84,7 @@ def test_a_split_is_downloaded_once_and_kept(web, file, server, tmp_path):
 def test_two_splits_of_an_archive_are_one_download(web, file, server, tmp_path):
     pack(file, tmp_path)
     part = Archive(file.archive.url, file.archive.md5, lambda path: tuple(array[:8] for array in read(path)))
-    assert len(pack(File(name="toy-test", classes=10, archive=part), tmp_path).images) == 8
+    assert len(pack(File(name="toy-test", archive=part), tmp_path).images) == 8
     assert len(server.requests) == 1
 
 
@@ -110,12 +107,12 @@ def test_a_permanent_failure_leaves_nothing_and_states_what_to_do(web, file, ser
 def test_a_wrong_archive_is_not_kept(web, file, tmp_path):
     wrong = Archive(file.archive.url, "0" * 32, file.archive.read)
     with pytest.raises(DataError, match=r"toy.bin does not match its checksum, and nothing of it was kept"):
-        pack(File(name="toy-train", classes=10, archive=wrong), tmp_path / "new")
+        pack(File(name="toy-train", archive=wrong), tmp_path / "new")
     assert left_in(tmp_path / "new") == []
 
 
 def test_wrong_images_in_a_right_archive_are_not_kept(web, file, tmp_path):
-    wrong = File(name="toy-train", classes=10, sha256=("0" * 64,), archive=file.archive)
+    wrong = File(name="toy-train", sha256=("0" * 64,), archive=file.archive)
     with pytest.raises(DataError, match=r"toy.bin: the images do not match their checksum"):
         pack(wrong, tmp_path / "new")
     assert left_in(tmp_path / "new") == ["toy.bin"]
@@ -136,13 +133,6 @@ def test_an_interrupted_write_leaves_no_file(web, file, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         pack(file, tmp_path / "new")
     assert left_in(tmp_path / "new") == ["toy.bin"]
-
-
-def test_without_pooch_the_extra_is_named(file, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError) as error:
-        pack(file, tmp_path)
-    assert str(error.value) == 'downloading toy.bin needs pooch: pip install "slova[bench]"'
 
 
 def test_an_archive_put_there_by_hand_needs_no_download_but_its_checksum(file, server, content, tmp_path):

@@ -10,6 +10,7 @@ from slova_bench.experiments import experiments
 from slova_bench.methods import find
 from slova_bench.pipeline import Bench
 from slova_bench.results import Results
+from slova_bench.runner import stored
 from slova_bench.test_sets import TestSet
 
 from slova.calibration import TemperatureScaling
@@ -63,6 +64,6 @@ def test_the_clean_score_is_the_one_of_the_clean_set(bench):
 
 def test_the_rows_of_an_experiment_are_stored_when_they_are_yielded(bench, tmp_path):
     results = Results(tmp_path, "directions-digits")
-    stream = experiments()["directions"].run(bench, results, [SOFTMAX], [0])
+    stream = stored(experiments()["directions"].work(bench, results, [SOFTMAX], [0]), results)
     first = next(stream)
     assert [row.key for row in results.read()] == [row.key for row in first]

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy.special import gammaincc
@@ -11,7 +12,6 @@ from slova_bench import runner
 from slova_bench.experiments import experiments
 from slova_bench.experiments.directions import LEVELS
 from slova_bench.experiments.plane import AXIS
-from slova_bench.parquet import load_table
 from slova_bench.results import Results
 from slova_bench.shifts import DIGITS
 
@@ -107,7 +107,7 @@ def test_planes_have_rings_and_pictures_and_runs_add_to_them(folder):
     check(rows, {"mmc"}, {"ova"}, {("digits-test", "plane", row.level) for row in rows})
     rows = bench_run(folder, "plane", "--methods", "slova_raw")
     check(rows, {"mmc"}, {"ova", "slova_raw"}, {("digits-test", "plane", row.level) for row in rows})
-    points = load_table(folder / "results" / "plane-digits-quick-picture.parquet")
+    points = pd.read_parquet(folder / "results" / "plane-digits-quick-picture.parquet").to_dict("records")
     assert Counter(point["method"] for point in points) == {"ova": len(AXIS) ** 2, "slova_raw": len(AXIS) ** 2}
     for method in ("ova", "slova_raw"):
         middle = next(p["confidence"] for p in points if (p["method"], p["alpha"], p["beta"]) == (method, 0, 0))

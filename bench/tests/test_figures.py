@@ -16,7 +16,6 @@ from slova_bench.figures import FIGURES, confidence_map, directions, ignorance, 
 from slova_bench.figures.drawing import MOST, groups, save
 from slova_bench.frame import frame
 from slova_bench.histograms import Histograms
-from slova_bench.parquet import save_table
 from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
@@ -91,7 +90,7 @@ def results(tmp_path_factory, methods, shift_rows, ood_rows, histogram):
     histograms.append(histogram(method, name) for method in methods for name in ("", *SHIFTS))
     histograms.close()
     picture = plane("ova").rename(columns={"variant": "preset", "value": "confidence"})
-    save_table(folder / "plane-digits-picture.parquet", picture.to_dict("list"))
+    picture.to_parquet(folder / "plane-digits-picture.parquet", index=False)
     return ResultsFolder.read(folder)
 
 

@@ -109,7 +109,7 @@ class Counted(nn.Module):
 def test_the_layers_in_front_of_the_first_random_one_are_passed_once():
     fixed, random, after = Counted(False), Counted(True), Counted(False)
     network = nn.Sequential(fixed, random, after, nn.Identity())
-    logits = Trained([network], 5, 0, torch.device("cpu")).outputs(torch.rand(100, 3)).logits
+    logits = Trained([lambda: network], 5, 0, torch.device("cpu")).outputs(torch.rand(100, 3)).logits
     assert len({float(one[0, 0]) for one in logits}) == 5
     assert fixed.passes == 100 + 2 * 8  # twice on 8 images, to see that it repeats itself
     assert (random.passes, after.passes) == (500 + 2 * 8, 500)
@@ -180,7 +180,8 @@ def test_bytes_and_shares_of_white_are_the_same_images():
 
 
 def test_every_member_has_as_many_passes_as_samples():
-    trained = Trained([nn.Sequential(nn.Flatten(), nn.Linear(64, 3)) for _ in range(2)], 3, 0, torch.device("cpu"))
+    networks = [nn.Sequential(nn.Flatten(), nn.Linear(64, 3)) for _ in range(2)]
+    trained = Trained([lambda one=one: one for one in networks], 3, 0, torch.device("cpu"))
     logits, features = trained.outputs(IMAGES)
     assert logits.shape == (6, 50, 3)
     assert np.array_equal(logits[0], logits[2])

@@ -10,7 +10,6 @@ from slova_bench.experiment import Evaluator, Variant
 from slova_bench.experiments import shift as shift_metrics
 from slova_bench.experiments.recipes import EXPERIMENT
 from slova_bench.labels import SCORES
-from slova_bench.lazy import Networks
 from slova_bench.methods import find
 from slova_bench.pipeline import Bench
 from slova_bench.presets import preset
@@ -19,7 +18,6 @@ from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import Store
 from slova_bench.tables import recipes
 from slova_bench.test_sets import TestSet
-from torch import nn
 
 import slova
 from slova.heads import NONE, SOFTMAX
@@ -119,14 +117,14 @@ def test_stored_logits_need_no_network(bench, monkeypatch):
     assert np.array_equal(before.logits, after.logits)
 
 
-def test_networks_are_made_once_and_on_first_use():
-    made = []
-    networks = Networks([lambda: made.append(1) or nn.Sequential(), lambda: made.append(2) or nn.Sequential()])
-    assert len(networks) == 2
-    part = networks[1:]
+def test_networks_are_made_once_and_on_first_use(bench, monkeypatch):
+    made, network = [], Bench._network
+    monkeypatch.setattr(Bench, "_network", lambda *what: made.append(what[2]) or network(*what))
+    trained = bench.trained(replace(TEMPERATURE, members=2), 0)
+    (_, second), _ = zip(*trained.each(), strict=True)
     assert made == []
-    assert part[0] is networks[1]
-    assert made == [2]
+    assert second.networks[0] is trained.networks[1]
+    assert sorted(made) == [0, 1]
 
 
 def test_the_preset_resnet18_is_one_network_and_recipe_for_all_methods():

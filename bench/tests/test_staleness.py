@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import pytest
 from slova_bench import staleness as module
@@ -65,16 +64,10 @@ def test_changes_are_named_by_their_place():
 
 
 def test_old_records_without_descriptions_are_not_checked(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_present", lambda names: pytest.fail("there is nothing to compare"))
+    monkeypatch.setattr(module, "descriptions", lambda name: pytest.fail("there is nothing to compare"))
     for record in (None, {}, {"methods": ["slova"]}, {"runs": []}):
         found = check_staleness(results_folder(tmp_path, ["slova"], record))
         assert found == {"shift-digits": [Staleness("slova", State.UNRECORDED)]}
-
-
-def test_without_pytorch_nothing_is_checked_and_the_reason_is_given(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    (one,) = check_staleness(results_folder(tmp_path, ["slova"], {"methods": {"slova": {}}}))["shift-digits"]
-    assert one.sentence == "slova: not checked (PyTorch is not installed)"
 
 
 def test_the_check_starts_no_process(tmp_path, now, monkeypatch):
@@ -98,8 +91,7 @@ def test_an_experiment_that_is_not_known_here_is_not_checked():
 def test_a_record_that_was_just_written_is_current(tmp_path, now):
     runner = pytest.importorskip("slova_bench.runner")
     plan = runner.Plan(experiment="shift", on="digits", results=tmp_path, store=None)
-    path = tmp_path / "shift-digits.json"
-    runner._describe(path, plan, plan.bench(), plan.chosen())
-    recorded = json.loads(path.read_text())["methods"]
+    runner._record(plan, plan.bench().descriptions(plan.chosen()))
+    recorded = json.loads((tmp_path / "shift-digits.json").read_text())["methods"]
     assert len(recorded) == len(plan.chosen())
     assert {one.state for one in judged(recorded, now["shift-digits"])} == {State.CURRENT}

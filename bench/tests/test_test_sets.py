@@ -7,9 +7,8 @@ from slova_bench import data, shifts, test_sets
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.pipeline import Bench
-from slova_bench.prepare import prepare
 from slova_bench.store import Store
-from slova_bench.test_sets import DIRECTION, TestSet, clean, ood_sets, shifted_sets
+from slova_bench.test_sets import DIRECTION, TestSet, clean, ood_sets, prepare, shifted_sets
 
 from slova.heads import NONE
 
@@ -69,11 +68,10 @@ def test_the_paper_has_sixteen_of_the_shifts_of_cifar():
 
 
 def test_shifted_images_are_computed_once(bench, monkeypatch):
-    expected = shifts.corrupt_digits(data.load("digits-test", limit=40).images, "contrast", 3)
-    test, made, corruption = TestSet("digits-test", "contrast", 3), [], shifts.Corruption.__call__
-    monkeypatch.setattr(
-        shifts.Corruption, "__call__", lambda self, images, **how: made.append(self) or corruption(self, images, **how)
-    )
+    images, corrupt = data.load("digits-test", limit=40).images, shifts.corrupt
+    expected = corrupt(images, "contrast", 3, family=shifts.DIGITS)
+    test, made = TestSet("digits-test", "contrast", 3), []
+    monkeypatch.setattr(shifts, "corrupt", lambda *what, **how: made.append(what) or corrupt(*what, **how))
     first, second = test.load(bench)[0], test.load(bench)[0]
     assert len(made) == 1
     assert torch.equal(first, second)
@@ -87,7 +85,7 @@ def test_shifted_images_are_computed_once(bench, monkeypatch):
 def test_images_computed_in_advance_on_several_processes_are_those_computed_on_demand(bench, monkeypatch):
     names = set(prepare(bench, 2))
     assert names == {test for test in shifted_sets(bench) if test.shift}
-    monkeypatch.setattr(shifts.Corruption, "__call__", lambda *_: pytest.fail("made again"))
+    monkeypatch.setattr(shifts, "corrupt", lambda *_, **how: pytest.fail("made again"))
     kept = [test.load(bench)[0] for test in shifted_sets(bench)[1::7]]
     monkeypatch.undo()
     fresh = [test.load(Bench(bench.dataset, limit=40))[0] for test in shifted_sets(bench)[1::7]]

@@ -7,10 +7,9 @@ import pytest
 import torch
 from slova_bench import data, schedules
 from slova_bench.augment import crop, nothing
-from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import AlwaysDropout, BayesianLinear, kl_divergence
 from slova_bench.method import softmax_loss
-from slova_bench.train import Execution, Recipe, seeded, train
+from slova_bench.train import Checkpoint, Execution, Recipe, seeded, train
 from torch import nn
 from torch.nn import functional
 
@@ -111,7 +110,7 @@ def kill_at(last):
 @pytest.mark.parametrize("epochs", [(1,), (3,), (4,), (1, 2, 3)])
 @pytest.mark.parametrize("name", RECIPES)
 def test_training_killed_and_resumed_ends_in_the_very_same_weights(name, epochs, tmp_path, monkeypatch):
-    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"writes": True, "seconds": 0.0})
+    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"seconds": 0.0})
     path = tmp_path / "folder" / "run.checkpoint"
     for epoch in epochs:
         with pytest.raises(Killed):
@@ -128,7 +127,7 @@ def test_training_killed_and_resumed_ends_in_the_very_same_weights(name, epochs,
 
 
 def test_a_damaged_checkpoint_is_an_error_and_leaves_the_network_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"writes": True, "seconds": 0.0})
+    monkeypatch.setattr(Checkpoint.__init__, "__kwdefaults__", {"seconds": 0.0})
     path = tmp_path / "run.checkpoint"
     with pytest.raises(Killed):
         trained(checkpoint=path, progress=kill_at(2))

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 import torch
-from slova_bench import checkpoint, schedules
+from slova_bench import schedules
+from slova_bench import train as module
 from slova_bench.augment import nothing
-from slova_bench.checkpoint import Checkpoint
 from slova_bench.method import softmax_loss
-from slova_bench.train import Execution, Recipe, Run, train
+from slova_bench.train import Checkpoint, Execution, Recipe, Run, train
 from torch import nn
 
 CPU = torch.device("cpu")
@@ -100,7 +100,7 @@ def test_what_an_optimiser_gets_back_lies_in_memory_as_its_parameter_does():
 
 def test_a_checkpoint_is_written_at_most_every_half_minute(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     kept = Checkpoint(tmp_path / "run.checkpoint", Sink({"number": torch.zeros(1)}))
     epochs = []
     for epoch in range(1, 11):
@@ -108,16 +108,6 @@ def test_a_checkpoint_is_written_at_most_every_half_minute(tmp_path, monkeypatch
         kept.save(epoch)
         epochs.append(kept.resume())
     assert epochs == [0, 0, 3, 3, 3, 6, 6, 6, 9, 9]
-
-
-def test_one_process_writes_and_the_others_only_read(tmp_path):
-    path, run = tmp_path / "run.checkpoint", Sink({"number": torch.zeros(1)})
-    reader = Checkpoint(path, run, writes=False, seconds=0)
-    reader.save(1)
-    assert not path.exists()
-    Checkpoint(path, run, seconds=0).save(2)
-    reader.remove()
-    assert reader.resume() == 2
 
 
 # Schedules

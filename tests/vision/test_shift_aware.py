@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from slova_bench.shifts import DIGITS, corrupt_digits
+from slova_bench.shifts import DIGITS, corrupt
 from torch import nn
 
 from slova import NONE, Classifier, Scorer
@@ -20,7 +20,7 @@ from slova.vision.shift_aware import DEGRADED_NONE_WEIGHT, DEGRADED_WEIGHT
 def shifted(images):
     """Under all shifts of the digits, at three severities."""
     pixels = (255 * images).round().to(torch.uint8)
-    sets = [corrupt_digits(pixels, name, severity) for name in DIGITS.names for severity in (1, 3, 5)]
+    sets = [corrupt(pixels, name, severity, family=DIGITS) for name in DIGITS.names for severity in (1, 3, 5)]
     return [torch.as_tensor(changed).float() / 255 for changed in sets]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from slova_bench import labels
 from slova_bench.frame import Frame, frame
-from slova_bench.ranks import Floats, Ranking, ranking, ranks
+from slova_bench.ranks import Ranking, ranking, ranks
 
 __all__ = ["Cell", "Comparison", "compare"]
 
@@ -34,15 +34,13 @@ class Comparison:
     """Rankings per seed (with two cells or more), and of the means over seeds.
 
     `whole` has the rankings of the seeds with every cell, or the pooled one if there is no such seed. `caution` is a
-    note if the cells are not independent. `dropped`: the methods without a cell at a seed; `left_out`: the methods that
-    share no cell with the control.
+    note if the cells are not independent. `dropped`: the methods without a cell at a seed.
     """
 
     per_seed: dict[int, Ranking]
     pooled: Ranking
     cells: tuple[Cell, ...]
     dropped: dict[Unit, tuple[str, ...]]
-    left_out: tuple[str, ...]
     caution: str
 
     @property
@@ -68,12 +66,13 @@ def compare(
         raise ValueError(f"metrics must be a list of names, got {metrics!r}")
     table = _table(frame(rows), metrics)
     there = len(metrics) == table.notna().T.groupby(level="name").sum().T  # units by methods
-    names, left_out = _named(there, control, methods)
+    names = _named(there, control, methods)
     whole = there[names].all(axis=1)
     cells = _cells(whole, there[names])
 
     def ranked(part: Frame) -> Ranking:
-        each = [_ranks(part[[(name, metric) for name in names]].to_numpy(), metric) for metric in metrics]
+        values = {metric: part[[(name, metric) for name in names]].to_numpy() for metric in metrics}
+        each = [ranks(found, larger=labels.metric(metric).larger) for metric, found in values.items()]
         return ranking(np.mean(each, axis=0), names, control=control, alpha=alpha)
 
     found = table[whole]
@@ -82,7 +81,6 @@ def compare(
         pooled=ranked(found.groupby(level=list(Cell._fields)).mean()),
         cells=tuple(cells),
         dropped=_dropped(there[names]),
-        left_out=left_out,
         caution=_caution(cells),
     )
 
@@ -111,16 +109,15 @@ def _check(rows: Frame) -> None:
         raise ValueError(f"mmc on {test} is in-distribution, where less is not better: leave these rows out")
 
 
-def _named(there: Frame, control: str, methods: Sequence[str] | None) -> tuple[list[str], tuple[str, ...]]:
-    """The methods to compare, and those that share no cell with the control."""
+def _named(there: Frame, control: str, methods: Sequence[str] | None) -> list[str]:
+    """The methods to compare."""
     found = [name for name in there if there[name].any()]
     for name in (control, *(methods or ())):
         if name not in found:
             raise ValueError(f"{name!r} has no such rows; there are {', '.join(there) or 'none at all'}")
     if methods is not None:
-        return sorted({control, *methods}), ()
-    near = [name for name in found if (there[name] & there[control]).any()]
-    return sorted(near), tuple(name for name in there if name not in near)
+        return sorted({control, *methods})
+    return sorted(name for name in found if (there[name] & there[control]).any())
 
 
 def _dropped(there: Frame) -> dict[Unit, tuple[str, ...]]:
@@ -136,10 +133,6 @@ def _cells(whole: Any, there: Frame) -> list[Cell]:
         fewest = there.sum().idxmin()
         raise ValueError(f"at least 2 cells with all methods are needed, got {len(cells)}; {fewest} has the fewest")
     return cells
-
-
-def _ranks(values: Floats, metric: str) -> Floats:
-    return ranks(values, larger=labels.metric(metric).larger)
 
 
 def _caution(cells: Sequence[Cell]) -> str:

@@ -6,11 +6,11 @@ Nothing is trained and no weight is allocated: networks are built on PyTorch's d
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -40,10 +40,8 @@ def cost_of(method: Method) -> Cost:
 
 
 def write(path: Path = PATH) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("method", *Cost._fields))
-        writer.writerows((name, *cost_of(method)) for name, method in sorted(methods().items()))
+    rows = {name: cost_of(method) for name, method in sorted(methods().items())}
+    pd.DataFrame.from_dict(rows, orient="index", columns=Cost._fields).to_csv(path, index_label="method")
 
 
 @cache

@@ -51,8 +51,7 @@ class DatasetRecipe:
 
     def quick(self) -> DatasetRecipe:
         """A tenth of the epochs, for quick runs."""
-        recipes = {name: replace(recipe, epochs=max(1, recipe.epochs // 10)) for name, recipe in self.recipes.items()}
-        return replace(self, recipes=recipes)
+        return replace(self, recipes={name: recipe.quick() for name, recipe in self.recipes.items()})
 
 
 def dataset_recipe(name: str) -> DatasetRecipe:

@@ -1,6 +1,4 @@
-"""An experiment: the methods, the test sets, and the metrics. A run is a stream of rows.
-
-    for rows in experiment.run(bench, results, methods, seeds): ...
+"""An experiment: the methods, the test sets, and the metrics. Its work is a stream of rows per network.
 
 Methods that share networks are evaluated together, so that every set passes through every network once. Existing rows
 are not computed again, nor is anything that only they depend on.
@@ -12,6 +10,8 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +25,24 @@ from slova_bench.results import Cell, Results, Row
 from slova_bench.store import describe
 from slova_bench.test_sets import TestSet, clean
 
-__all__ = ["Evaluation", "Evaluator", "Experiment", "PerNetwork", "Variant"]
+__all__ = ["Evaluation", "Evaluator", "Experiment", "PerNetwork", "Runnable", "Variant", "Work"]
+
+
+class Work(NamedTuple):
+    """What is left to measure with one network: the number of steps, and the rows of each in turn."""
+
+    steps: int
+    rows: Callable[[], Iterator[list[Row]]]
+
+
+class Runnable(Protocol):
+    """An experiment: its name, its default methods, and the work that is left."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def methods(self) -> tuple[str, ...]: ...
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[Work]: ...
 
 
 @dataclass(frozen=True)
@@ -67,66 +84,53 @@ class Experiment:
     variants: Callable[[Method], list[Variant]] = lambda method: [Variant(method)]
     histograms: bool = True  # store a confidence histogram per cell beside the rows
 
-    def run(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> Iterator[list[Row]]:
-        """Yield the rows of each network and set; they are in the results already when they are yielded."""
-        for seed, sets in _missing(self, bench, results, methods, seeds):
-            group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
-            evaluator = Evaluator(bench, bench.trained(group[0].method, seed), group)
-            for test, variants in sets.items():
-                rows, histograms = evaluator.measure(self, test, variants)
-                Histograms(results.path).append(histograms if self.histograms else [])
-                results.append(rows)
-                yield rows
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[Work]:
+        """A step per test set without rows, for each seed and group of variants that share networks."""
+        done, tests, found = {row.key for row in results.read()}, self.sets(bench), []
+        for seed in dict.fromkeys(seeds):
+            for group in _sharing(self, bench, methods, seed):
+                by_set = {t: [v for v in group if not _known(self, bench, v, t, seed, done)] for t in tests}
+                sets = {test: variants for test, variants in by_set.items() if variants}
+                if sets:
+                    found.append(Work(len(sets), partial(self._rows, bench, results, seed, sets)))
+        return found
 
-    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        """The number of test sets left for each network, in the order of the run."""
-        return [len(sets) for _, sets in _missing(self, bench, results, methods, seeds)]
+    def _rows(
+        self, bench: Bench, results: Results, seed: int, sets: dict[TestSet, list[Variant]]
+    ) -> Iterator[list[Row]]:
+        """The rows of each set; its histograms are stored already when they are yielded."""
+        group = list(dict.fromkeys(variant for variants in sets.values() for variant in variants))
+        evaluator = Evaluator(bench, bench.trained(group[0].method, seed), group)
+        for test, variants in sets.items():
+            rows, histograms = evaluator.measure(self, test, variants)
+            Histograms(results.path).append(histograms if self.histograms else [])
+            yield rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerNetwork:
     """An experiment whose rows belong to a network rather than to test sets.
 
-    `done(bench, results)` returns a predicate: whether a method and seed has all of its rows.
+    `required(method, bench, seed)` are rows that are there, with any value, if the network has all of its rows.
     `rows(method, bench, results, seed)` computes them.
     """
 
     name: str
     methods: tuple[str, ...]
-    done: Callable[[Bench, Results], Callable[[Method, int], bool]]
+    required: Callable[[Method, Bench, int], Iterable[Row]]
     rows: Callable[[Method, Bench, Results, int], list[Row]]
 
-    def run(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> Iterator[list[Row]]:
-        for method, seed in self._missing(bench, results, methods, seeds):
-            rows = self.rows(method, bench, results, seed)
-            results.append(rows)
-            yield rows
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[Work]:
+        known = {row.key for row in results.read()}
+        return [
+            Work(1, partial(self._rows, method, bench, results, seed))
+            for seed in dict.fromkeys(seeds)
+            for method in methods
+            if not known.issuperset(row.key for row in self.required(method, bench, seed))
+        ]
 
-    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1 for _ in self._missing(bench, results, methods, seeds)]
-
-    def _missing(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> list[tuple[Method, int]]:
-        done = self.done(bench, results)
-        return [(method, seed) for seed in dict.fromkeys(seeds) for method in methods if not done(method, seed)]
-
-
-def _missing(
-    experiment: Experiment, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-) -> list[tuple[int, dict[TestSet, list[Variant]]]]:
-    """For each seed and group of variants that share networks: the test sets without rows, and their variants."""
-    done, tests, missing = {row.key for row in results.read()}, experiment.sets(bench), []
-    for seed in dict.fromkeys(seeds):
-        for group in _sharing(experiment, bench, methods, seed):
-            by_set = {t: [v for v in group if not _known(experiment, bench, v, t, seed, done)] for t in tests}
-            sets = {test: variants for test, variants in by_set.items() if variants}
-            missing += [(seed, sets)] if sets else []
-    return missing
+    def _rows(self, *what: Any) -> Iterator[list[Row]]:
+        yield self.rows(*what)
 
 
 def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], seed: int) -> list[list[Variant]]:
@@ -142,19 +146,9 @@ def _sharing(experiment: Experiment, bench: Bench, methods: Sequence[Method], se
 
 
 def _cell(experiment: Experiment, bench: Bench, variant: Variant, test: TestSet, seed: int) -> Cell:
-    return Cell(
-        experiment=experiment.name,
-        method=variant.method.name,
-        preset=variant.method.preset,
-        train=bench.dataset.train,
-        test=test.test,
-        shift=test.shift,
-        level=test.level,
-        seed=seed,
-        n=0,
-        parameter=variant.parameter,
-        parameter_value=variant.value,
-    )
+    method, train = variant.method, bench.dataset.train
+    cell = Cell(experiment.name, method.name, method.preset, train, test.test, test.shift, test.level, seed, n=0)
+    return cell._replace(parameter=variant.parameter, parameter_value=variant.value)
 
 
 def _known(

@@ -8,9 +8,9 @@ SLOVA.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from slova._backend import NUMPY, Array
 from slova.heads import NONE, Readout
 from slova_bench import data
 from slova_bench.dataset_recipes import DatasetRecipe
-from slova_bench.lazy import Networks
 from slova_bench.method import Method, Outputs
 from slova_bench.store import VERSIONS, Store, describe
 from slova_bench.train import Execution, seeded, train
@@ -71,11 +70,11 @@ class Bench:
         return True
 
     def trained(self, method: Method, seed: int) -> Trained:
-        """The networks of a method, from the store or trained now; each on first use, as stored logits need none."""
+        """The networks of a method, from the store or trained now."""
         seeds = member_seeds(method.members, seed)
-        networks = Networks([partial(self._adapted, method, member) for member in seeds])
+        make = [cache(partial(self._adapted, method, member)) for member in seeds]
         keys = [{**self.weights(method, member), "adapt": describe(method.adapt)} for member in seeds]
-        return Trained(networks, method.samples, seed, self.execution.device, keys)
+        return Trained(make, method.samples, seed, self.execution.device, keys)
 
     def _adapted(self, method: Method, seed: int) -> nn.Sequential:
         network = self._network(method, seed)
@@ -124,7 +123,7 @@ class Bench:
         """Logits (S, N, K) and labels (N,), per network from the store or computed now."""
 
         def compute(one: Trained) -> dict[str, Tensor]:
-            list(one.networks)  # trained first, so that bad training data are found first
+            _ = one.networks  # trained first, so that bad training data are found first
             images, labels = load()
             return {"logits": torch.from_numpy(one.outputs(images).logits), "labels": labels}
 
@@ -136,6 +135,10 @@ class Bench:
             for one, key in trained.each()
         ]
         return np.concatenate([part["logits"].numpy() for part in parts]), parts[0]["labels"].numpy()
+
+    def descriptions(self, chosen: Iterable[Method]) -> dict[str, Any]:
+        """The description of each method, by its name and preset."""
+        return {f"{method.name} {method.preset}".strip(): self.description(method) for method in chosen}
 
     def description(self, method: Method) -> dict[str, Any]:
         """Everything that determines the rows of a method, apart from seeds and test sets, as JSON values."""
@@ -186,21 +189,26 @@ def _compact(value: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Trained:
-    """The trained networks of a method: the members of an ensemble, each with `samples` stochastic passes."""
+    """The trained networks of a method: the members of an ensemble, each with `samples` stochastic passes. Each is made
+    on first use, as stored logits need none."""
 
-    networks: Sequence[nn.Sequential]
+    make: Sequence[Callable[[], nn.Sequential]]
     samples: int
     seed: int
     device: torch.device
     keys: list[dict[str, Any]] = field(default_factory=list)  # the description of each network
 
+    @property
+    def networks(self) -> list[nn.Sequential]:
+        return [one() for one in self.make]
+
     def each(self) -> list[tuple[Trained, dict[str, Any]]]:
         """Each network on its own, with its description."""
-        return [(replace(self, networks=self.networks[i : i + 1], keys=[key]), key) for i, key in enumerate(self.keys)]
+        return [(replace(self, make=[one], keys=[key]), key) for one, key in zip(self.make, self.keys, strict=True)]
 
     def outputs(self, images: Tensor) -> Outputs:
         """Logits (S, N, K) and features (N, D) of images, uint8 or floats of one for white; float32 without TF32."""
-        networks = list(self.networks)  # some may have to be trained first
+        networks = self.networks  # some may have to be trained first
         logits, features = [], []
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)  # TF32 is on by default
         with torch.no_grad(), seeded(self.device, self.seed, epoch=-2), exact:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -92,11 +91,10 @@ def _rounded(logits: Array) -> Array:
 @lru_cache(maxsize=1)  # to unpack them takes a second, and every plan of a demo does
 def embedded(on: str) -> Predictions:
     """The predictions that come with the package."""
-    path = resources.files("slova_bench") / "embedded" / f"{on}.safetensors{XZ}"
-    with resources.as_file(path) as file:
-        if not file.exists():
-            raise ValueError(f"no predictions for {on} come with slova; omit --embedded")
-        return Predictions.load(file)
+    file = Path(__file__).parent / "embedded" / f"{on}.safetensors{XZ}"
+    if not file.exists():
+        raise ValueError(f"no predictions for {on} come with slova; omit --embedded")
+    return Predictions.load(file)
 
 
 def record(

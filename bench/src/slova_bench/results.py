@@ -50,10 +50,6 @@ class Cell(NamedTuple):
     parameter_value: float = 0.0
 
     @property
-    def variant(self) -> str:
-        return variant(self.preset, self.parameter, self.parameter_value)
-
-    @property
     def key(self) -> tuple[object, ...]:
         """What makes two cells the same; the number of images does not."""
         level, value = _as_read(self.level), _as_read(self.parameter_value)

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,8 @@ import slova
 from slova.artifact import atomic_path
 from slova_bench import results_folder
 from slova_bench.dataset_recipes import dataset_recipe
-from slova_bench.experiments import Runnable, experiments
+from slova_bench.experiment import Runnable, Work
+from slova_bench.experiments import experiments
 from slova_bench.histograms import Histograms
 from slova_bench.method import Method
 from slova_bench.methods import find, methods
@@ -32,7 +33,7 @@ from slova_bench.train import Execution
 if TYPE_CHECKING:
     from slova_bench.predictions import StoredBench
 
-__all__ = ["Plan", "execute"]
+__all__ = ["Plan", "execute", "stored"]
 
 EMBEDDED = Path(__file__).parent / "embedded"  # networks of the package
 MODELS = Path(__file__).parents[2] / "models"  # networks of the repository, in a checkout
@@ -81,7 +82,9 @@ class Plan:
         found = preset(found, self.preset, experiment=self.experiment, dataset=dataset_recipe(self.on))
         if self.embedded and self.methods is None:
             found = [method for method in found if method.name in own or self._stored.holds(method)]
-        return [_shortened(method) for method in found] if self.quick else found
+        if not self.quick:
+            return found
+        return [replace(method, recipe=method.recipe.quick()) if method.recipe else method for method in found]
 
     @cached_property
     def _stored(self) -> StoredBench:
@@ -122,23 +125,26 @@ def execute(
     network."""
     experiment, bench = plan.checked(), plan.bench()
     results, chosen, start = plan.rows, plan.chosen(), time.monotonic()
-    expect(experiment.work(bench, results, chosen, plan.seeds))
+    left = experiment.work(bench, results, chosen, plan.seeds)
+    expect([work.steps for work in left])
     results.path.parent.mkdir(parents=True, exist_ok=True)  # early, so that a bad folder fails before training
-    record, measured = results.path.with_suffix(".json"), set[str]()
+    measured = set[str]()
 
     def close() -> list[Row]:
         if measured:
-            _add_run(record, plan, bench, time.monotonic() - start)
+            _record(plan, runs=[_run(plan, bench, time.monotonic() - start)])
         Histograms(results.path).close()
         return results.close()
 
     try:
-        for rows in _within(experiment.run(bench, results, chosen, plan.seeds), plan.minutes):
+        for rows in stored(left, results):
             new = {row.method for row in rows} - measured
             if new:
                 measured |= new
-                _describe(record, plan, bench, [method for method in chosen if method.name in new])
+                _record(plan, bench.descriptions(method for method in chosen if method.name in new))
             report(rows)
+            if plan.minutes is not None and time.monotonic() - start > 60 * plan.minutes:
+                break
     except KeyboardInterrupt:
         if results.journal.exists():
             close()
@@ -146,18 +152,12 @@ def execute(
     return close()
 
 
-def _within(stream: Iterator[list[Row]], minutes: float | None) -> Iterator[list[Row]]:
-    start = time.monotonic()
-    for rows in stream:
-        yield rows
-        if minutes is not None and time.monotonic() - start > 60 * minutes:
-            return
-
-
-def _shortened(method: Method) -> Method:
-    """A tenth of the epochs in a method's own recipe; `DatasetRecipe.quick` shortens the others."""
-    own = method.recipe
-    return method if own is None else replace(method, recipe=replace(own, epochs=max(1, own.epochs // 10)))
+def stored(left: Sequence[Work], results: Results) -> Iterator[list[Row]]:
+    """Do the work, and yield the rows of each step, which are in the results already."""
+    for work in left:
+        for rows in work.rows():
+            results.append(rows)
+            yield rows
 
 
 def _device(name: str) -> torch.device:
@@ -169,29 +169,16 @@ def _device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _describe(path: Path, plan: Plan, bench: Bench, new: Sequence[Method]) -> None:
-    """Record the description of each new method as soon as it has rows."""
-    now = {f"{method.name} {method.preset}".strip(): bench.description(method) for method in new}
+def _record(plan: Plan, methods: Mapping[str, Any] | None = None, runs: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Add the descriptions of methods, and runs, to the record beside the rows. A method is described as soon as it has
+    rows."""
+    path = plan.rows.path.with_suffix(".json")
     with locked(path.parent):
-        before = _recorded(path, plan)
-        _write(path, before | {"methods": before["methods"] | now})
-
-
-def _add_run(path: Path, plan: Plan, bench: Bench, seconds: float) -> None:
-    """Append a run to the record."""
-    with locked(path.parent):
-        before = _recorded(path, plan)
-        _write(path, before | {"runs": [*before["runs"], _run(plan, bench, seconds)]})
-
-
-def _recorded(path: Path, plan: Plan) -> dict[str, Any]:
-    found = json.loads(path.read_text()) if path.exists() else {}
-    return {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []} | found
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        known: dict[str, Any] = {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []}
+        known |= json.loads(path.read_text()) if path.exists() else {}
+        known |= {"methods": known["methods"] | (methods or {}), "runs": [*known["runs"], *runs]}
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
 def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:

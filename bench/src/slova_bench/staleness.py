@@ -1,26 +1,21 @@
 """Staleness of rows: the recorded description of each method compared with the description of the present code.
 
-PyTorch is imported only to describe the present code. Without PyTorch nothing is checked.
+PyTorch is imported only to describe the present code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slova_bench.results_folder import QUICK, ResultsFolder, parts
 
-if TYPE_CHECKING:
-    from slova_bench.runner import Plan
-
 __all__ = ["Staleness", "State", "check_staleness", "descriptions", "judged"]
-
-Descriptions = Mapping[str, Any]  # by method, with its preset if it has one
 
 
 class State(StrEnum):
@@ -35,7 +30,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Staleness:
-    """The state of one method in one experiment; `why` lists the changes, or the reason why it was not checked."""
+    """The state of one method in one experiment; `why` lists the changes."""
 
     method: str
     state: State
@@ -47,23 +42,28 @@ class Staleness:
 
 
 def check_staleness(results: ResultsFolder) -> dict[str, list[Staleness]]:
-    """The state of every method in every file of rows (`shift-cifar10`)."""
-    recorded = {name: _recorded(results, name) for name in results.names}
-    described = [name for name, found in recorded.items() if any(was is not None for was in found.values())]
-    now, reason = _present(described) if described else ({}, "")
-    return {name: judged(found, now.get(name), reason) for name, found in recorded.items()}
+    """The state of every method in every file of rows (`shift-cifar10`). An experiment or a data set that is not known
+    here is not checked."""
+    found = {}
+    for name in results.names:
+        recorded, now = _recorded(results, name), None
+        if any(was is not None for was in recorded.values()):
+            with contextlib.suppress(ValueError):
+                now = descriptions(name)
+        found[name] = judged(recorded, now)
+    return found
 
 
-def judged(recorded: Descriptions, now: Descriptions | None, reason: str = "") -> list[Staleness]:
-    """Compare descriptions per method; without present ones nothing is checked, for the given reason."""
-    return [_judged(method, was, now, reason) for method, was in recorded.items()]
+def judged(recorded: Mapping[str, Any], now: Mapping[str, Any] | None) -> list[Staleness]:
+    """Compare descriptions per method; without present ones nothing is checked."""
+    return [_judged(method, was, now) for method, was in recorded.items()]
 
 
-def _judged(method: str, was: Any, now: Descriptions | None, reason: str) -> Staleness:
+def _judged(method: str, was: Any, now: Mapping[str, Any] | None) -> Staleness:
     if was is None:
         return Staleness(method, State.UNRECORDED)
     if now is None:
-        return Staleness(method, State.UNCHECKED, (reason,) if reason else ())
+        return Staleness(method, State.UNCHECKED)
     if method not in now:
         return Staleness(method, State.UNKNOWN)
     changes = tuple(_changes(was, now[method]))
@@ -90,41 +90,18 @@ def _recorded(results: ResultsFolder, name: str) -> dict[str, Any]:
     return {**dict(sorted(found.items())), **dict.fromkeys(lacking)}
 
 
-def _present(names: Sequence[str]) -> tuple[dict[str, Descriptions], str]:
-    """The descriptions of the present code; without PyTorch none, and the reason."""
-    try:
-        import_module("torch")
-    except ImportError:
-        return {}, "PyTorch is not installed"
-    found: dict[str, Descriptions] = {}
-    for name in names:
-        with contextlib.suppress(ValueError):  # an experiment or a data set that is not known here
-            found[name] = descriptions(name)
-    return found, ""
-
-
 def descriptions(name: str) -> dict[str, Any]:
     """The description of every method with every preset that has a recipe for it, in the experiment of this file."""
     from slova_bench.methods import methods
     from slova_bench.presets import PRESETS
-
-    _plan(name).checked()
-    found: dict[str, Any] = {}
-    for preset in PRESETS:
-        for method in methods():
-            with contextlib.suppress(ValueError):  # no published recipe
-                found |= _described(name, method, preset)
-    return found
-
-
-def _described(name: str, method: str, preset: str) -> dict[str, Any]:
-    plan = replace(_plan(name), methods=(method,), preset=preset)
-    bench = plan.bench()
-    return {f"{one.name} {one.preset}".strip(): bench.description(one) for one in plan.chosen()}
-
-
-def _plan(name: str) -> Plan:
     from slova_bench.runner import Plan
 
     experiment, on, _ = parts(name)
-    return Plan(experiment=experiment, on=on, quick=name.endswith(QUICK), device="cpu", store=None, models=None)
+    plan = Plan(experiment=experiment, on=on, quick=name.endswith(QUICK), device="cpu", store=None, models=None)
+    plan.checked()
+    found: dict[str, Any] = {}
+    for preset, method in itertools.product(PRESETS, methods()):
+        with contextlib.suppress(ValueError):  # no published recipe
+            one = replace(plan, methods=(method,), preset=preset)
+            found |= one.bench().descriptions(one.chosen())
+    return found

@@ -43,30 +43,30 @@ class Store:
 
     def get(self, stage: str, what: Mapping[str, Any], compute: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """The tensors of this stage for these arguments, from the file or computed now."""
-        found = self._shipped(stage, what)
+        found, path = self.find(stage, what), self.path(stage, what)
         if found is not None:
-            return load(found, stage, framework="torch")[0]
-        path = self.path(stage, what)
+            try:
+                return load(found, stage, framework="torch")[0]
+            except artifact.ArtifactError as error:
+                if found != path:
+                    raise
+                LOG.warning("computing it again: %s", error)
         if path is None:
             return compute()
-        if path.exists():
-            try:
-                return artifact.load(path, stage, framework="torch")[0]
-            except artifact.ArtifactError as error:
-                LOG.warning("computing it again: %s", error)
         path.parent.mkdir(parents=True, exist_ok=True)  # it may fail, so before the training
         tensors = compute()
         artifact.save(path, stage, tensors, {"what": _whole(stage, what)})
         return tensors
 
+    def find(self, stage: str, what: Mapping[str, Any]) -> Path | None:
+        """The file of that result, in a shipped folder or here; None if it is not computed yet."""
+        names = [file_name(stage, what, suffix) for suffix in (f"safetensors{XZ}", "safetensors")]
+        places = [other / stage / name for other in self.shipped for name in names]
+        return next((path for path in (*places, self.path(stage, what)) if path is not None and path.exists()), None)
+
     def path(self, stage: str, what: Mapping[str, Any], suffix: str = "safetensors") -> Path | None:
         """Where that result is, or would be."""
         return None if self.folder is None else self.folder / stage / file_name(stage, what, suffix)
-
-    def _shipped(self, stage: str, what: Mapping[str, Any]) -> Path | None:
-        names = [file_name(stage, what, suffix) for suffix in (f"safetensors{XZ}", "safetensors")]
-        found = (other / stage / name for other in self.shipped for name in names)
-        return next((path for path in found if path.exists()), None)
 
 
 def describe(value: Any) -> Any:

@@ -3,35 +3,30 @@
 `train(network, loss, recipe, data, seed)` takes what determines the weights; `execution` selects device and speed.
 Random numbers depend on (seed, epoch), so an interrupted training resumes at an epoch and, on a CPU, ends in the same
 weights.
-
-With several processes in a group, each takes its share of every batch; all end in the same weights, the first writes:
-
-    distributed.init_process_group()                        # torchrun --nproc_per_node 8 this_file.py
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))    # on GPUs
-    train(network, loss, recipe, data, seed)
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
-import torch.distributed as distributed
 from torch import Tensor, nn
 
+from slova import artifact
 from slova_bench.augment import crop_flip
-from slova_bench.checkpoint import Checkpoint
 from slova_bench.layers import with_prior
 from slova_bench.schedules import cosine
 from slova_bench.store import USUAL_LEFT_OUT
 
-__all__ = ["Execution", "Loss", "Recipe", "Run", "seeded", "train"]
+__all__ = ["Checkpoint", "Execution", "Loss", "Recipe", "Run", "seeded", "train"]
 
 Loss = Callable[[nn.Module, Tensor, Tensor, int], Tensor]  # network, images, labels, rows of the training set
 CHUNK = 8192  # images augmented at a time
+SECONDS = 30.0  # between checkpoints, at least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +44,10 @@ class Recipe:
     augment: Callable[[Tensor, torch.Generator], Tensor] = crop_flip
     ema: float | None = None  # decay per step of an exponential moving average of the weights
     nesterov: bool = field(default=True, metadata=USUAL_LEFT_OUT)  # of SGD with momentum
+
+    def quick(self) -> Recipe:
+        """A tenth of the epochs."""
+        return replace(self, epochs=max(1, self.epochs // 10))
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,12 @@ def train(
     if len(images) < 1 or len(images) != len(labels):
         raise ValueError(f"labels {tuple(labels.shape)} do not match images {tuple(images.shape)}")
     run = Run(network.to(execution.device).train(), loss, recipe, execution, rows=len(images))
-    checkpoint = Checkpoint(execution.checkpoint, run, writes=run.rank == 0)
+    checkpoint = Checkpoint(execution.checkpoint, run)
     for epoch in range(checkpoint.resume(), recipe.epochs):
-        with seeded(execution.device, seed, epoch, run.rank):
+        with seeded(execution.device, seed, epoch):
             last = run.epoch(images, labels, seed, epoch)
         checkpoint.save(epoch + 1)
-        if execution.progress is not None and run.rank == 0:
+        if execution.progress is not None:
             execution.progress(epoch + 1, float(last))
     checkpoint.remove()
     return run.finished()
@@ -93,20 +92,16 @@ class Run:
         self.recipe, self.loss = recipe, loss
         self.fast = execution.fast and execution.device.type == "cuda"
         self.network = _channels_last(network) if self.fast else network
-        self.processes, self.rank = _process()
         self.rows, self.batch = rows, min(recipe.batch, rows)
         self.steps = rows // self.batch
-        if self.batch < self.processes:
-            raise ValueError(f"a batch of {self.batch} cannot be shared by {self.processes} processes")
         self.rate = torch.zeros((), device=execution.device)
         self.optimiser = _optimiser(network, recipe, self.rate)
         self.average = (
             [value.detach().clone() for value in network.state_dict().values()] if recipe.ema is not None else []
         )
-        self.callable = _callable(self.network, self.fast)
-        self.step: Callable[[Tensor, Tensor], Tensor] | None = self.plain_step
-        if self.fast and self.processes == 1:
-            self.step = None  # captured with the first batch, whose shape it needs
+        self.callable: nn.Module = torch.compile(self.network) if self.fast else self.network  # type: ignore[assignment]
+        # On a GPU it is captured with the first batch, whose shape it needs.
+        self.step: Callable[[Tensor, Tensor], Tensor] | None = None if self.fast else self.plain_step
 
     def epoch(self, images: Tensor, labels: Tensor, seed: int, epoch: int) -> Tensor:
         generator = torch.Generator().manual_seed(_mix(seed, epoch))
@@ -150,24 +145,22 @@ class Run:
 
     @torch.no_grad()
     def finished(self) -> nn.Module:
-        """The trained network; all processes take that of the first, since their batch norm statistics differ."""
+        """The trained network."""
         if self.average:
             names = self.network.state_dict().keys()
             self.network.load_state_dict(dict(zip(names, self.average, strict=True)))
-        for value in self.network.state_dict().values() if self.processes > 1 else ():
-            distributed.broadcast(value, 0)
         return self.network.eval()
 
     def _batches(
         self, images: Tensor, labels: Tensor, order: Tensor, generator: torch.Generator
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Augmented batches of one epoch, without the last incomplete one; each process takes its share of a batch."""
-        rows, chunk = self.batch // self.processes, max(1, CHUNK // self.batch) * self.batch
+        """Augmented batches of one epoch, without the last incomplete one."""
+        chunk = max(1, CHUNK // self.batch) * self.batch
         for first in range(0, self.steps * self.batch, chunk):
             places = order[first : min(first + chunk, self.steps * self.batch)]
             ready, targets = self.recipe.augment(images[places], generator), labels[places]
-            for start in range(self.rank * rows, len(places), self.batch):
-                yield ready[start : start + rows], targets[start : start + rows]
+            for start in range(0, len(places), self.batch):
+                yield ready[start : start + self.batch], targets[start : start + self.batch]
 
     def plain_step(self, images: Tensor, labels: Tensor) -> Tensor:
         self.optimiser.zero_grad(set_to_none=True)
@@ -191,6 +184,34 @@ class Run:
                 mean.copy_(value)
 
 
+class Checkpoint:
+    """A file of tensors, written between epochs at most every 30 seconds; without a path all operations are no-ops. An
+    unreadable file is an error."""
+
+    def __init__(self, path: Path | None, run: Run, *, seconds: float = SECONDS) -> None:
+        self.path, self.run = path, run
+        self.seconds, self.saved = seconds, time.monotonic()
+
+    def resume(self) -> int:
+        """Restore the state and return the number of completed epochs."""
+        if self.path is None or not self.path.exists():
+            return 0
+        tensors, meta = artifact.load(self.path, "checkpoint", framework="torch")
+        self.run.restore(tensors)
+        return int(meta["epoch"])
+
+    def save(self, epoch: int) -> None:
+        if self.path is None or time.monotonic() - self.saved < self.seconds:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.save(self.path, "checkpoint", self.run.tensors(), {"epoch": epoch})
+        self.saved = time.monotonic()
+
+    def remove(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
 def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:
     """In the memory layout of its parameter, which a fused optimiser requires."""
     return torch.empty_like(parameter).copy_(value) if value.shape == parameter.shape else value
@@ -198,12 +219,6 @@ def _laid_out(value: Tensor, parameter: Tensor) -> Tensor:
 
 def _channels_last(network: nn.Module) -> nn.Module:
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
-
-
-def _callable(network: nn.Module, fast: bool) -> nn.Module:
-    if _process()[0] > 1:
-        return nn.parallel.DistributedDataParallel(network)
-    return torch.compile(network) if fast else network  # type: ignore[return-value]
 
 
 def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.Optimizer:
@@ -219,20 +234,15 @@ def _optimiser(network: nn.Module, recipe: Recipe, rate: Tensor) -> torch.optim.
     return torch.optim.Adam(groups, lr=rate, betas=betas, eps=recipe.adam_eps, capturable=fused, fused=fused)
 
 
-def _process() -> tuple[int, int]:
-    """The number of processes and the rank of this one."""
-    return (distributed.get_world_size(), distributed.get_rank()) if distributed.is_initialized() else (1, 0)
-
-
-def _mix(seed: int, epoch: int, rank: int = 0) -> int:
-    return (seed * 1_000_003 + epoch * 7919 + rank * 104_729 + 17) % 2**63
+def _mix(seed: int, epoch: int) -> int:
+    return (seed * 1_000_003 + epoch * 7919 + 17) % 2**63
 
 
 @contextmanager
-def seeded(device: torch.device, seed: int, epoch: int = 0, rank: int = 0) -> Iterator[None]:
-    """Seed random layers by (seed, epoch, rank), and restore the global state afterwards."""
+def seeded(device: torch.device, seed: int, epoch: int = 0) -> Iterator[None]:
+    """Seed random layers by (seed, epoch), and restore the global state afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         start = torch.manual_seed if devices else torch.default_generator.manual_seed  # the first keeps a traceback
-        start(_mix(seed, epoch, rank))
+        start(_mix(seed, epoch))
         yield

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from slova_bench.store import XZ, file_name
+import torch
+from torch import nn
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from slova_bench.method import Method
+from slova_bench.data.download import cache_folder, fetch
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.method import Method
+from slova_bench.methods import find
+from slova_bench.pipeline import Bench
+from slova_bench.runner import EMBEDDED, MODELS
+from slova_bench.store import XZ, Store, file_name
+from slova_bench.train import Execution
 
 __all__ = ["checksums", "load", "path_of"]
 
@@ -33,77 +36,50 @@ ADDRESS = "SLOVA_MODELS"
 def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
     """The network as it was trained, in evaluation mode, on the host: it returns logits. What its method adds later,
     such as distances from validation images, is left out: `slova.Classifier.fit` adds them."""
-    import torch
-
-    from slova_bench.dataset_recipes import dataset_recipe
-    from slova_bench.pipeline import Bench
-    from slova_bench.store import Store
-    from slova_bench.train import Execution
-
-    method, on, seed = _parsed(name)
-    path = path_of(name, folder=folder)
-    bench = Bench(dataset_recipe(on), Store(None, path.parents[1]), Execution(device=torch.device("cpu")))
+    method, bench, seed = _parsed(name)
+    store = Store(None, path_of(name, folder=folder).parents[1])
+    bench = replace(bench, store=store, execution=Execution(device=torch.device("cpu")))
     return bench.trained(replace(method, adapt=None), seed).networks[0]
 
 
 def path_of(name: str, *, folder: str | Path | None = None) -> Path:
     """The file of the weights, downloaded if necessary."""
-    file = f"weights/{_file(name)}"
-    for models in _folders(folder):
-        if (models / file).exists():
-            return models / file
-    known = checksums().get(Path(file).name)
+    method, bench, seed = _parsed(name)
+    weights = bench.weights(method, seed)
+    found = Store(None, *_folders(folder)).find("weights", weights)
+    if found is not None:
+        return found
+    file = file_name("weights", weights, f"safetensors{XZ}")
+    known = checksums().get(file)
     if known is None:
         raise ValueError(f"there is no network {name!r}: train it with slova bench run")
-    return _download(file, known, name)
+    address, cache = os.environ.get(ADDRESS), _cache()
+    if not address:
+        raise FileNotFoundError(
+            f"{name} is not on this machine: put weights/{file} of the repository's models folder into {cache}, "
+            f"or set {ADDRESS} to the address of that folder"
+        )
+    return fetch(f"{address.rstrip('/')}/weights/{file}", f"sha256:{known}", cache / "weights")
 
 
 def checksums() -> dict[str, str]:
     """SHA-256 of every file of weights of the repository this package was built from, by its name."""
-    index = resources.files("slova_bench") / "embedded" / "weights.json"
-    return dict(json.loads(index.read_text(encoding="utf-8")))
+    found: dict[str, Any] = json.loads((EMBEDDED / "weights.json").read_text(encoding="utf-8"))
+    return found
 
 
-def _parsed(name: str) -> tuple[Method, str, int]:
-    from slova_bench.dataset_recipes import dataset_recipe
-    from slova_bench.methods import find
-
+def _parsed(name: str) -> tuple[Method, Bench, int]:
     method, _, rest = name.partition("-")
     on, _, seed = rest.partition("-")
     if not on or not (seed or "0").isdigit():
         raise ValueError(f"{name!r} is not the name of a network: names are METHOD-DATASET or METHOD-DATASET-SEED")
-    dataset_recipe(on)
-    return find([method])[0], on, int(seed or 0)
+    bench = Bench(dataset_recipe(on))
+    return find([method])[0], bench, int(seed or 0)
 
 
-def _file(name: str) -> str:
-    from slova_bench.dataset_recipes import dataset_recipe
-    from slova_bench.pipeline import Bench
-
-    method, on, seed = _parsed(name)
-    return file_name("weights", Bench(dataset_recipe(on)).weights(method, seed), f"safetensors{XZ}")
-
-
-def _folders(folder: str | Path | None) -> Iterator[Path]:
-    yield Path(__file__).parent / "embedded"
-    yield Path("models" if folder is None else folder)
-    yield Path(__file__).parents[2] / "models"  # of a checkout
-    yield _cache()
+def _folders(folder: str | Path | None) -> tuple[Path, ...]:
+    return EMBEDDED, Path("models" if folder is None else folder), MODELS, _cache()
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slova" / "models"
-
-
-def _download(file: str, known: str, name: str) -> Path:
-    address = os.environ.get(ADDRESS)
-    if not address:
-        raise FileNotFoundError(
-            f"{name} is not on this machine: put {file} of the repository's models folder into {_cache()}, "
-            f"or set {ADDRESS} to the address of that folder"
-        )
-    import pooch
-
-    target = _cache() / file
-    pooch.retrieve(f"{address.rstrip('/')}/{file}", f"sha256:{known}", target.name, target.parent)
-    return target
+    return cache_folder() / "models"

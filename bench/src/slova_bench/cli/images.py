@@ -22,8 +22,8 @@ def images(on: str, workers: int | None, data: Path | None, store: Path) -> None
 
     Example: slova bench images --on cifar10
     """
-    from slova_bench.prepare import prepare
     from slova_bench.runner import Plan
+    from slova_bench.test_sets import prepare
 
     bench = Plan(experiment="shift", on=on, device="cpu", data=data, store=store).bench()
     for number, test in enumerate(prepare(bench, workers or os.cpu_count() or 1), start=1):

@@ -9,7 +9,7 @@ import click
 
 from slova_bench.cli.options import plugin
 
-__all__ = ["declared", "listing"]
+__all__ = ["listing"]
 
 SOURCE = Path(__file__).parents[1]
 
@@ -23,41 +23,32 @@ def listing(plugins: tuple[Path, ...]) -> None:
     """
     parts = {
         "experiments": [path.stem for path in _files("experiments")],
-        "trained on": _literal("dataset_recipes.py", "DATASET_RECIPES"),
-        "presets": _literal("presets.py", "PRESETS"),
+        "trained on": _strings("dataset_recipes.py", "DATASET_RECIPES"),
+        "presets": _strings("presets.py", "PRESETS"),
         "methods": _methods(plugins),
     }
     click.echo("\n".join(f"{name}: {', '.join(values)}" for name, values in parts.items()))
 
 
-def declared(package: str) -> list[str]:
-    """The names of what the files of a package define, such as `METHOD = replace(..., name="ova")`. They are read from
-    the source, because importing the files imports torch."""
-    return [name for path in _files(package) for value in _constants(path).values() for name in _names(value)]
+def _methods(plugins: tuple[Path, ...]) -> list[str]:
+    """Without plug-ins, the `name=` of what the files assign, read from the source: importing them imports torch."""
+    if plugins:
+        from slova_bench.methods import methods
+
+        return list(methods(plugins))
+    calls = [value for path in _files("methods") for value in _constants(path).values() if isinstance(value, ast.Call)]
+    return [ast.literal_eval(word.value) for call in calls for word in call.keywords if word.arg == "name"]
 
 
 def _files(package: str) -> list[Path]:
     return sorted(path for path in (SOURCE / package).glob("*.py") if path.stem != "__init__")
 
 
-def _methods(plugins: tuple[Path, ...]) -> list[str]:
-    if not plugins:
-        return declared("methods")
-    from slova_bench.methods import methods
-
-    return list(methods(plugins))
-
-
-def _names(value: ast.expr) -> list[str]:
-    words = value.keywords if isinstance(value, ast.Call) else []
-    return [str(word.value.value) for word in words if word.arg == "name" and isinstance(word.value, ast.Constant)]
-
-
-def _literal(file: str, constant: str) -> list[str]:
+def _strings(file: str, constant: str) -> list[str]:
     """The strings of a tuple, or the keys of a dict."""
     value = _constants(SOURCE / file)[constant]
     words = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-    return [str(word.value) for word in words if isinstance(word, ast.Constant)]
+    return [ast.literal_eval(word) for word in words]
 
 
 def _constants(path: Path) -> dict[str, ast.expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,14 +65,17 @@ def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
     """
     from slova_bench.cli.progress import run_with_progress
 
-    every = plans(tuple(range(seeds)), **options)
-    left = [(plan, *missing(plan)) for plan in every]
+    left = [(plan, *missing(plan)) for plan in plans(tuple(range(seeds)), **options)]
     click.echo(_table(left))
-    click.echo(f"{sum(takes for *_, takes in left):.0f} GPU minutes are missing (estimated for one H200)")
+    every = {key: takes for *_, networks in left for key, takes in networks.items()}
+    click.echo(
+        f"{sum(every.values()):.0f} GPU minutes are missing (estimated for one H200): each network to train, once. "
+        "Networks in the store or in bench/models are only evaluated"
+    )
     end = time.monotonic() + 60 * minutes
-    for plan, lacking, takes in left:
+    for plan, lacking, networks in left:
         remaining = (end - time.monotonic()) / 60
-        if lacking and minutes and takes <= remaining:
+        if lacking and minutes and sum(networks.values()) <= remaining:
             run_with_progress(replace(plan, minutes=remaining))
     if options["results"].is_dir():
         write(output, comparison_page(options["results"]))
@@ -88,26 +92,32 @@ def plans(seeds: tuple[int, ...], **options: Any) -> list[Plan]:
     ]
 
 
-def missing(plan: Plan) -> tuple[list[tuple[str, int]], float]:
-    """Methods and seeds without rows, and the minutes that the networks of these take, each counted once."""
+def missing(plan: Plan) -> tuple[list[tuple[str, int]], dict[str, float]]:
+    """Methods and seeds without rows, and of the networks of these that have to be trained first, by their
+    description, the minutes that each takes."""
+    from slova_bench.pipeline import member_seeds
+
     chosen, bench = plan.chosen(), plan.bench()
     known = {(row.method, row.preset, row.seed) for row in plan.rows.read()}
     if not chosen:
-        return ([] if known else [(plan.experiment, 0)]), 0.0
-    lacking = [(method, seed) for method in chosen for seed in plan.seeds]
-    lacking = [(method, seed) for method, seed in lacking if (method.name, method.preset, seed) not in known]
-    there = [(method, seed) for method in chosen for seed in plan.seeds if (method, seed) not in lacking]
-    trained = {json.dumps(bench.weights(*pair), sort_keys=True) for pair in there}
-    networks = {json.dumps(bench.weights(*pair), sort_keys=True): pair[0].name for pair in lacking}
-    usual = OF_PRESET.get(plan.preset, USUAL)
-    takes = sum(MINUTES.get(name, usual) for key, name in networks.items() if key not in trained)
-    return [(method.name, seed) for method, seed in lacking], takes
+        return ([] if known else [(plan.experiment, 0)]), {}
+    pairs = [(method, seed) for method in chosen for seed in plan.seeds]
+    lacking = [(method, seed) for method, seed in pairs if (method.name, method.preset, seed) not in known]
+    networks: dict[str, float] = {}
+    for method, seed in lacking:
+        for member in member_seeds(method.members, seed):
+            what = bench.weights(method, member)
+            if bench.store.find("weights", what) is None:
+                takes = MINUTES.get(method.name, OF_PRESET.get(plan.preset, USUAL))
+                networks.setdefault(json.dumps(what, sort_keys=True), takes)
+    return [(method.name, seed) for method, seed in lacking], networks
 
 
-def _table(left: list[tuple[Plan, list[tuple[str, int]], float]]) -> str:
-    rows = [["experiment", "on", "preset", "missing", "minutes"]]
-    for plan, lacking, takes in left:
-        names = dict.fromkeys(name for name, _ in lacking)
-        words = ", ".join(f"{name} ({sum(one == name for one, _ in lacking)})" for name in names) or "nothing"
-        rows.append([plan.experiment, plan.on, plan.preset, words, f"{takes:.0f}"])
+def _table(left: list[tuple[Plan, list[tuple[str, int]], dict[str, float]]]) -> str:
+    rows = [["experiment", "on", "preset", "missing", "networks to train", "minutes"]]
+    for plan, lacking, networks in left:
+        counts = Counter(name for name, _ in lacking)
+        words = ", ".join(f"{name} ({count})" for name, count in counts.items()) or "nothing"
+        trained = f"{len(networks)}" if networks or not lacking else "none: evaluated only"
+        rows.append([plan.experiment, plan.on, plan.preset, words, trained, f"{sum(networks.values()):.0f}"])
     return aligned(rows)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -22,10 +21,13 @@ __all__ = ["TimeLeft", "run_with_progress"]
 
 def run_with_progress(plan: Plan) -> tuple[list[Row], int]:
     """All rows, and how many sets are left to measure. An interrupt ends the program with a message."""
+    import torch
+
     from slova_bench.runner import execute
 
-    threads = 1 if plan.on == "digits" else None  # its networks are too small to share between cores
-    with progress(f"{plan.experiment} on {plan.on}") as report, _threads(threads):
+    if plan.on == "digits":
+        torch.set_num_threads(1)  # its networks are too small to share between cores
+    with progress(f"{plan.experiment} on {plan.on}") as report:
         measured = _Measured(report)
         try:
             rows = execute(plan, measured, measured.expect)
@@ -35,18 +37,6 @@ def run_with_progress(plan: Plan) -> tuple[list[Row], int]:
             raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"{len(rows):,} rows in {plan.rows.path}, {measured.new:,} of them new", err=True)
     return rows, measured.left
-
-
-@contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Measured:

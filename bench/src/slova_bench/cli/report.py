@@ -32,12 +32,14 @@ def report(output: Path, results: Path, docs: Path | None, figures: Path | None,
 
     Example: slova bench report --results results --docs docs
     """
+    from slova_bench.report.cards import write_cards
+    from slova_bench.report.docs import write_docs
     from slova_bench.results_folder import ResultsFolder
 
     check_output(output)
     start = time.monotonic()
     page, found = comparison_page(results), ResultsFolder.read(results)
-    for folder, other in ((docs, _docs), (figures, _figures), (cards, _cards)):
+    for folder, other in ((docs, write_docs), (figures, _figures), (cards, write_cards)):
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             other(found, folder)
@@ -60,20 +62,8 @@ def comparison_page(results: Path) -> str:
         raise click.ClickException(str(error)) from None
 
 
-def _docs(results: ResultsFolder, folder: Path) -> None:
-    from slova_bench.report.docs import write_docs
-
-    write_docs(results, folder)
-
-
 def _figures(results: ResultsFolder, folder: Path) -> None:
     from slova_bench.exhibits import draw
 
     for sentence in draw(results, folder, ("svg", "png"))[1]:
         click.echo(sentence, err=True)
-
-
-def _cards(results: ResultsFolder, folder: Path) -> None:
-    from slova_bench.report.cards import write_cards
-
-    write_cards(results, folder)

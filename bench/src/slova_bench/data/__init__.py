@@ -16,20 +16,17 @@ downloaded, where the source allows it. Files are checked and never unpickled.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from slova_bench.data.catalogue import DATASETS, Dataset
-from slova_bench.data.files import DataError, pack
+from slova_bench.data.download import DataError, data_folder
+from slova_bench.data.files import pack
 
-if TYPE_CHECKING:
-    import torch
-
-__all__ = ["DataError", "Split", "class_names", "classes", "load", "names", "ood_for"]
+__all__ = ["DataError", "Split", "classes", "load", "names", "ood_for"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +50,8 @@ def load(name: str, *, folder: str | Path | None = None, limit: int | None = Non
     if limit is not None and limit < 1:
         raise DataError(f"limit must be at least 1, got {limit}")
     file, rows = _dataset(name, split=True).parts[name.rpartition("-")[2]]
-    found = pack(file, _folder(folder))
+    found = pack(file, data_folder(folder))
     images, labels = found.images[rows][:limit], found.labels[rows][:limit]
-    import torch
-
     channels_first = np.array(images.transpose(0, 3, 1, 2), order="C")  # a copy, which the caller may change
     return Split(name, torch.from_numpy(channels_first), torch.from_numpy(labels.astype(np.int64)))
 
@@ -67,17 +62,12 @@ def names() -> tuple[str, ...]:
 
 
 def classes(name: str) -> int:
-    """The number of classes of a data set, or of the data set of a split; 0 for LSUN classroom.
+    """The number of classes of a data set to train on, or of that of a split; 0 for sets of OOD images only.
 
     >>> classes("cifar100"), classes("cifar10-val")
     (100, 10)
     """
     return _dataset(name).classes
-
-
-def class_names(name: str) -> tuple[str, ...]:
-    """The names of the classes in the order of the labels; empty if unknown."""
-    return _dataset(name).class_names
 
 
 def ood_for(name: str) -> tuple[str, ...]:
@@ -96,9 +86,3 @@ def _dataset(name: str, *, split: bool = False) -> Dataset:
     if name in DATASETS and not split:
         return DATASETS[name]
     raise DataError(f"unknown images {name!r}; the splits are {', '.join(names())}")
-
-
-def _folder(folder: str | Path | None) -> Path:
-    """The data folder: the argument, else SLOVA_DATA, else the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "slova"
-    return Path(folder or os.environ.get("SLOVA_DATA") or cache).expanduser()

@@ -1,20 +1,17 @@
-"""Download of one archive, with its checksum: an archive that is in the folder already is not downloaded, one that does
-not match its checksum is not used, and an interrupted download leaves no file."""
+"""Download of one file with its checksum: a file that is in the folder already is not downloaded, one that does not
+match its checksum is not used, and an interrupted download leaves nothing."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from slova._backend import Array
+import pooch
+
 from slova._progress import progress
 
-__all__ = ["Archive", "DataError", "fetch"]
+__all__ = ["DataError", "cache_folder", "data_folder", "fetch"]
 
 RETRIES, TIMEOUT, CHUNK = 3, 60, 1 << 16  # further attempts; seconds without a byte; bytes
 
@@ -23,49 +20,41 @@ class DataError(ValueError):
     """The images cannot be used: the name is unknown, or the file is damaged, altered or of another data set."""
 
 
-@dataclass(frozen=True)
-class Archive:
-    """An archive on the web, its published MD5, and a function that reads images and labels from it."""
-
-    url: str
-    md5: str
-    read: Callable[[Path], tuple[Array, Array]]
+def cache_folder() -> Path:
+    """The folder of slova in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "slova"
 
 
-def fetch(archive: Archive, folder: Path) -> Path:
-    """The archive in the folder, downloaded unless it is there. It is kept, since it may hold other splits."""
-    path = folder / archive.url.rpartition("/")[2]
-    if not path.exists():
-        _download(archive, path)
-    elif _md5(path) != archive.md5:
-        raise DataError(f"{path} does not match its checksum: remove it, and it is downloaded from {archive.url}")
-    return path
+def data_folder(folder: str | Path | None = None) -> Path:
+    """The data folder: the argument, else SLOVA_DATA, else the user's cache."""
+    return Path(folder or os.environ.get("SLOVA_DATA") or cache_folder()).expanduser()
 
 
-def _download(archive: Archive, path: Path) -> None:
-    pooch = _pooch(path.name)
-    registry = {path.name: f"md5:{archive.md5}"}
-    base = archive.url.removesuffix(path.name)
-    cache = pooch.create(path=path.parent, base_url=base, registry=registry, retry_if_failed=RETRIES)
+def fetch(url: str, checksum: str, folder: Path) -> Path:
+    """The file in the folder, downloaded unless it is there. The checksum begins with its kind, such as "md5:"."""
+    base, _, name = url.rpartition("/")
+    path = folder / name
+    if path.exists():
+        kind, _, known = checksum.partition(":")
+        if pooch.file_hash(str(path), kind) != known:
+            raise DataError(f"{path} does not match its checksum: remove it, and it is downloaded from {url}")
+        return path
+    files = pooch.create(path=folder, base_url=base + "/", registry={name: checksum}, retry_if_failed=RETRIES)
     try:
-        cache.fetch(path.name, downloader=partial(_stream, path.name))
+        files.fetch(name, downloader=partial(_stream, name))
     except ValueError as error:
-        raise DataError(f"{archive.url} does not match its checksum, and nothing of it was kept") from error
+        raise DataError(f"{url} does not match its checksum, and nothing of it was kept") from error
     except OSError as error:
-        by_hand = f"put {path.name} into {path.parent} by hand"
-        raise OSError(f"{archive.url} cannot be downloaded ({error}): try again, or {by_hand}") from error
-
-
-def _pooch(name: str) -> Any:
-    try:
-        return importlib.import_module("pooch")
-    except ImportError:
-        raise ImportError(f'downloading {name} needs pooch: pip install "slova[bench]"') from None
+        raise OSError(
+            f"{url} cannot be downloaded ({error}): try again, or put {name} into {folder} by hand"
+        ) from error
+    return path
 
 
 def _stream(name: str, url: str, output_file: str, _: object) -> None:
     """A downloader for pooch, with a progress bar on a terminal."""
-    requests = importlib.import_module("requests")  # which pooch depends on
+    import requests
+
     with requests.get(url, stream=True, timeout=TIMEOUT) as response, open(output_file, "wb") as file:
         response.raise_for_status()
         size = int(response.headers.get("content-length", 0))
@@ -73,8 +62,3 @@ def _stream(name: str, url: str, output_file: str, _: object) -> None:
             for chunk in response.iter_content(CHUNK):
                 file.write(chunk)
                 report(file.tell() / max(1, size, file.tell()))
-
-
-def _md5(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

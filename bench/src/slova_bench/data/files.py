@@ -16,9 +16,9 @@ import numpy as np
 from slova._backend import Array
 from slova.artifact import atomic_path
 from slova.heads import NONE
-from slova_bench.data.download import Archive, DataError, fetch
+from slova_bench.data.download import DataError, fetch
 
-__all__ = ["DataError", "File", "Pack", "pack"]
+__all__ = ["Archive", "File", "Pack", "pack"]
 
 DAMAGE = (ValueError, TypeError, EOFError, OSError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -30,6 +30,15 @@ class Pack(NamedTuple):
     labels: Array
 
 
+@dataclass(frozen=True)
+class Archive:
+    """An archive on the web, its published MD5, and a function that reads images and labels from it."""
+
+    url: str
+    md5: str
+    read: Callable[[Path], tuple[Array, Array]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class File:
     """The expected content of NAME.npz, and the source of the images without it: a package that embeds them, larger
@@ -37,11 +46,8 @@ class File:
     and of the labels (as 64-bit integers)."""
 
     name: str
-    classes: int
     side: int = 32
     channels: int = 3
-    labelled: bool = True
-    count: int | None = None
     sha256: tuple[str, ...] = ()
     embedded: Callable[[], tuple[Array, Array]] | None = None
     larger: File | None = None
@@ -65,7 +71,7 @@ def pack(file: File, folder: Path) -> Pack:
 
 def _unpacked(file: File, archive: Archive, path: Path) -> Pack:
     """The images of a downloaded archive, cached as a file."""
-    downloaded = fetch(archive, path.parent)
+    downloaded = fetch(archive.url, f"md5:{archive.md5}", path.parent)
     found = _checked(*archive.read(downloaded), file, str(downloaded))
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, images=found.images, labels=found.labels)
@@ -95,31 +101,16 @@ def _read(path: Path) -> tuple[Array, Array | None]:
 
 
 def _checked(images: Array, labels: Array | None, file: File, where: str) -> Pack:
-    """Images and labels that match the record of the file. Unlabelled images are labelled NONE."""
-    _check_images(images, file, where)
-    if labels is None and file.labelled:
-        raise DataError(f"{where} has no array 'labels'")
+    """Images and labels that match the record of the file. Images without labels are labelled NONE."""
+    shape = (file.side, file.side, file.channels)
+    if images.dtype != np.uint8 or images.shape[1:] != shape or not images.size:
+        expected = f"uint8 (N, {', '.join(map(str, shape))})"
+        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
     found = Pack(images, np.full(len(images), NONE) if labels is None else labels)
-    _check_labels(found, file, where)
+    if found.labels.shape != (len(images),) or found.labels.dtype.kind not in "iu":
+        got = f"{found.labels.dtype} {found.labels.shape}"
+        raise DataError(f"{where}: the labels are {got}, expected integers ({len(images)},)")
     for name, array, sha256 in zip(Pack._fields, (images, found.labels.astype("<i8")), file.sha256, strict=False):
         if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != sha256:
             raise DataError(f"{where}: the {name} do not match their checksum, so they are not those of {file.name}")
     return found
-
-
-def _check_images(images: Array, file: File, where: str) -> None:
-    shape = (file.side, file.side, file.channels)
-    expected = f"uint8 ({', '.join(map(str, (file.count or 'N', *shape)))})"
-    if images.dtype != np.uint8 or images.shape[1:] != shape or len(images) != (file.count or max(len(images), 1)):
-        raise DataError(f"{where}: the images are {images.dtype} {images.shape}, expected {expected}")
-
-
-def _check_labels(found: Pack, file: File, where: str) -> None:
-    labels, lowest = found.labels, 0 if file.labelled else NONE
-    if labels.shape != (len(found.images),) or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(
-            f"{where}: the labels are {labels.dtype} {labels.shape}, expected integers ({len(found.images)},)"
-        )
-    if labels.min() < lowest or labels.max() >= file.classes:
-        spread = f"{labels.min()} to {labels.max()}"
-        raise DataError(f"{where}: the labels go from {spread}, expected {lowest} to {file.classes - 1}")

@@ -3,13 +3,16 @@ of powers fitted to the exact one. It involves no network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from scipy.special import gammaincc
 
 from slova._backend import Array
 from slova.calibration.mixture import Points, best_mixture
+from slova_bench.experiment import Work
 from slova_bench.method import Method
 from slova_bench.pipeline import Bench
 from slova_bench.results import Cell, Results, Row
@@ -20,8 +23,6 @@ LEVELS = np.linspace(0.01, 1.0, 100).round(2)
 
 def exact(probability: Array) -> Array:
     """Gamma(K, log 1/P) / (K-1)!: the probability that a product of K uniform numbers is below P."""
-    from scipy.special import gammaincc
-
     return np.asarray(gammaincc(CLASSES, -np.log(probability)))
 
 
@@ -42,20 +43,10 @@ class Appendix:
     name: str = "appendix"
     methods: tuple[str, ...] = ()
 
-    def run(
-        self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]
-    ) -> Iterator[list[Row]]:
-        for rows in self._left(results):
-            results.append(rows)
-            yield rows
-
-    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[int]:
-        return [1 for _ in self._left(results)]
-
-    def _left(self, results: Results) -> list[list[Row]]:
+    def work(self, bench: Bench, results: Results, methods: Sequence[Method], seeds: Iterable[int]) -> list[Work]:
         known = {row.key for row in results.read()}
         curves = ([row for row in self._curve(curve) if row.key not in known] for curve in (exact, approximate, fitted))
-        return [rows for rows in curves if rows]
+        return [Work(1, partial(iter, [rows])) for rows in curves if rows]
 
     def _curve(self, curve: Callable[[Array], Array]) -> list[Row]:
         cells = [Cell(self.name, curve.__name__, "", "", "", "", float(p), 0, 1, "K", CLASSES) for p in LEVELS]

@@ -7,7 +7,7 @@ have such a curve; other methods have no rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,17 +28,10 @@ POINTS = 100  # windows per axis
 GRID = sorted({float(f"{p:.8g}") for p in (*np.linspace(0.01, 1, 100), *np.geomspace(LEAST, 1, 81))})
 
 
-def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
-    """Whether the grid, which is written last, is present. The levels of the windows depend on the fit. A method
-    without a curve is always done."""
-    known = {row.key for row in results.read()}
-
-    def there(method: Method, seed: int) -> bool:
-        cell = _cell(method, bench, seed)
-        grid = (Row.of(cell._replace(level=level), "calibrated", 0.0).key for level in GRID)
-        return not _has_curve(method) or known.issuperset(grid)
-
-    return there
+def required(method: Method, bench: Bench, seed: int) -> list[Row]:
+    """The grid, which is written last; the levels of the windows depend on the fit."""
+    cell = _cell(method, bench, seed)
+    return [Row.of(cell._replace(level=level), "calibrated", 0.0) for level in GRID] if _has_curve(method) else []
 
 
 def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
@@ -92,4 +85,4 @@ def _curve(cell: Cell, levels: Sequence[float], fitted: Calibrator) -> list[Row]
     return [Row.of(cell._replace(level=p), "calibrated", c) for p, c in zip(levels, values, strict=True)]
 
 
-EXPERIMENT = PerNetwork(name="maps", methods=("slova", "slova_clean"), done=done, rows=rows)
+EXPERIMENT = PerNetwork(name="maps", methods=("slova", "slova_clean"), required=required, rows=rows)

@@ -7,43 +7,34 @@ picture, by alpha and beta, is stored next to them as a Parquet file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 
 from slova._backend import Array
+from slova.artifact import atomic_path
 from slova_bench import shifts
 from slova_bench.calibrate import readout_of
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
-from slova_bench.parquet import load_table, save_table
 from slova_bench.pipeline import Bench, Trained
-from slova_bench.results import Cell, Results, Row
+from slova_bench.results import Cell, Results, Row, locked
 
 AXIS = tuple(float(value) for value in np.linspace(-20, 20, 21))
 PLANES = 50
+KEY = ["method", "preset", "seed", "alpha", "beta"]
 
-Key = tuple[str, str, int]  # method, preset, seed
 
-
-def done(bench: Bench, results: Results) -> Callable[[Method, int], bool]:
-    """Whether a picture and its rows are present."""
-    pictures, rows = _pictures(_file(results)).keys(), {row.key for row in results.read()}
-    nothing = np.zeros((len(AXIS), len(AXIS)))
-
-    def there(method: Method, seed: int) -> bool:
-        required = {row.key for row in _rings(_cell(method, bench, seed), nothing)}
-        return (method.name, method.preset, seed) in pictures and required <= rows
-
-    return there
+def required(method: Method, bench: Bench, seed: int) -> list[Row]:
+    return _rings(_cell(method, bench, seed), np.zeros((len(AXIS), len(AXIS))))
 
 
 def rows(method: Method, bench: Bench, results: Results, seed: int) -> list[Row]:
     picture = _picture(method, bench, bench.trained(method, seed))
-    _add(_file(results), {(method.name, method.preset, seed): picture})
-    return list(_rings(_cell(method, bench, seed), picture))
+    _add(results.path.with_name(f"{results.path.stem}-picture.parquet"), method, seed, picture)
+    return _rings(_cell(method, bench, seed), picture)
 
 
 def _cell(method: Method, bench: Bench, seed: int) -> Cell:
@@ -62,35 +53,23 @@ def _picture(method: Method, bench: Bench, trained: Trained) -> Array:
     return np.asarray(total).reshape(len(AXIS), len(AXIS)) / len(triplets)
 
 
-def _rings(cell: Cell, picture: Array) -> Iterator[Row]:
+def _rings(cell: Cell, picture: Array) -> list[Row]:
     axis = np.array(AXIS)
     ring = np.round(np.hypot(axis[:, None], axis[None, :]) / 2) * 2
-    for level in np.unique(ring):
-        yield Row.of(cell._replace(level=float(level)), "mmc", picture[ring == level].mean())
+    levels = [float(level) for level in np.unique(ring)]
+    return [Row.of(cell._replace(level=level), "mmc", picture[ring == level].mean()) for level in levels]
 
 
-def _file(results: Results) -> Path:
-    return results.path.with_name(f"{results.path.stem}-picture.parquet")
+def _add(path: Path, method: Method, seed: int, picture: Array) -> None:
+    """Add a picture to those of other runs; the file is replaced atomically."""
+    alpha, beta = np.meshgrid(AXIS, AXIS, indexing="ij")
+    points = {"alpha": alpha.ravel(), "beta": beta.ravel(), "confidence": picture.ravel()}
+    new = pd.DataFrame({"method": method.name, "preset": method.preset, "seed": seed, **points})
+    with locked(path.parent):
+        found = pd.concat([pd.read_parquet(path), new]) if path.exists() else new
+        found = found.drop_duplicates(KEY, keep="last").sort_values(KEY)
+        with atomic_path(path) as temporary:
+            found.to_parquet(temporary, compression="zstd", index=False)
 
 
-def _pictures(path: Path) -> dict[Key, Array]:
-    """The pictures of all runs."""
-    found: dict[Key, Array] = {}
-    for row in load_table(path) if path.exists() else []:
-        picture = found.setdefault((row["method"], row["preset"], row["seed"]), np.zeros((len(AXIS), len(AXIS))))
-        picture[AXIS.index(row["alpha"]), AXIS.index(row["beta"])] = row["confidence"]
-    return found
-
-
-def _add(path: Path, new: dict[Key, Array]) -> None:
-    """Add pictures; the file is replaced atomically."""
-    points = [
-        (*key, AXIS[i], AXIS[j], float(value))
-        for key, picture in sorted((_pictures(path) | new).items())
-        for (i, j), value in np.ndenumerate(picture)
-    ]
-    names = ("method", "preset", "seed", "alpha", "beta", "confidence")
-    save_table(path, dict(zip(names, zip(*points, strict=True), strict=True)))
-
-
-EXPERIMENT = PerNetwork(name="plane", methods=("ova", "slova_raw"), done=done, rows=rows)
+EXPERIMENT = PerNetwork(name="plane", methods=("ova", "slova_raw"), required=required, rows=rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 
 import numpy as np
+from PIL import Image
 from scipy import ndimage
 
 from slova._backend import Array
@@ -35,12 +36,10 @@ def contrast(images: Array, rng: PerImageRng, share: float) -> Array:
 
 def pixelate(images: Array, rng: PerImageRng, share: float) -> Array:
     """Shrunk to this share of its side and enlarged again, in boxes."""
-    from PIL.Image import Resampling
-
     size = images.shape[2]
     small = int(size * share)
-    pictures = [picture.resize((small, small), Resampling.BOX) for picture in _pictures(images)]
-    return _channels_first([picture.resize((size, size), Resampling.BOX) for picture in pictures])
+    pictures = [picture.resize((small, small), Image.Resampling.BOX) for picture in _pictures(images)]
+    return _channels_first([picture.resize((size, size), Image.Resampling.BOX) for picture in pictures])
 
 
 def jpeg_compression(images: Array, rng: PerImageRng, quality: int) -> Array:
@@ -85,14 +84,10 @@ def _hsv(images: Array) -> tuple[Array, Array, Array]:
 
 
 def _pictures(images: Array) -> list[Array]:
-    from PIL import Image
-
     return [Image.fromarray(pixels) for pixels in np.ascontiguousarray(images.transpose(0, 2, 3, 1))]
 
 
 def _through_jpeg(picture: Array, quality: int) -> Array:
-    from PIL import Image
-
     file = BytesIO()
     picture.save(file, "JPEG", quality=quality)
     return Image.open(file)

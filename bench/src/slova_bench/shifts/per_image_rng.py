@@ -6,27 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from slova._backend import Array, to_numpy
+from slova._backend import Array
 
-__all__ = ["PerImageRng", "numbered"]
-
-
-def numbered(count: int, indices: Array | None) -> Array:
-    """The indices of the images in their data set: the given ones, or 0, 1, 2, …"""
-    numbers = np.arange(count) if indices is None else to_numpy(indices)
-    if numbers.shape != (count,) or numbers.dtype.kind not in "iu" or (numbers < 0).any():
-        raise ValueError(f"indices must be {count} non-negative integers, got {numbers.dtype} {numbers.shape}")
-    return numbers
+__all__ = ["PerImageRng"]
 
 
 class PerImageRng:
-    """A random generator for a batch of images: row n of every draw comes from the stream of image `indices[n]`.
+    """A random generator for a batch of images: row n of every draw comes from the stream of image `numbers[n]`.
 
     The key (seed, name, severity) identifies the use, so that no two uses share a stream.
     """
 
-    def __init__(self, key: Sequence[int], indices: Iterable[int]) -> None:
-        self._streams = [np.random.default_rng([*key, int(index)]) for index in indices]
+    def __init__(self, key: Sequence[int], numbers: Iterable[int]) -> None:
+        self._streams = [np.random.default_rng([*key, number]) for number in numbers]
 
     def __len__(self) -> int:
         return len(self._streams)

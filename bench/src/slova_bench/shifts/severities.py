@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from slova._backend import Array
@@ -14,7 +12,7 @@ from slova_bench.shifts.per_image_rng import PerImageRng
 from slova_bench.shifts.spatter import Liquid, spatter
 from slova_bench.shifts.weather import Snowfall
 
-__all__ = ["CIFAR", "DIGITS", "Family", "Shift", "check_name", "family", "frosted"]
+__all__ = ["CIFAR", "DIGITS", "Family", "Shift", "family"]
 
 
 class Shift(NamedTuple):
@@ -37,18 +35,6 @@ class Family:
         """The shifts of this family, five severities each."""
         return tuple(self.shifts)
 
-    def check(self, name: str, severity: int) -> None:
-        """Raise ValueError for an unknown shift or severity."""
-        check_name(name, self.shifts)
-        if severity not in range(1, 6):
-            raise ValueError(f"severity must be 1 to 5, got {severity!r}")
-
-
-def check_name(name: str, known: Collection[str]) -> None:
-    """Raise ValueError for an unknown name."""
-    if name not in known:
-        raise ValueError(f"the name must be one of {', '.join(known)}, got {name!r}")
-
 
 def family(split: str) -> Family:
     """The shifts for the images of this data set or split, such as "cifar10" or "digits-test"."""
@@ -56,12 +42,6 @@ def family(split: str) -> Family:
     if name not in FAMILIES:
         raise ValueError(f"{split!r} has no shifts; data sets with shifts: {', '.join(FAMILIES)}")
     return FAMILIES[name]
-
-
-def frosted(folder: str | os.PathLike[str]) -> Family:
-    """CIFAR with the frost pictures of this folder, without a check."""
-    frost = CIFAR.shifts["frost"]._replace(change=partial(weather.frost, folder=folder))
-    return replace(CIFAR, shifts={**CIFAR.shifts, "frost": frost})
 
 
 CIFAR = Family(

@@ -20,10 +20,12 @@ __all__ = ["Liquid", "edge_distance", "edges", "equalised", "spatter"]
 
 WATER, MUD = (np.array(colour)[:, None, None] / 255 for colour in ([175, 238, 238], [63, 42, 20]))
 WEAK, STRONG = 50, 150  # Canny's thresholds
-LENGTHS = {(0, 1): np.float32(1), (1, 1): np.float32(1.4), (1, 2): np.float32(2.1969)}  # step, diagonal, knight's move
+# Of a step, a diagonal and a knight's move to the 5 x 5 pixels around, by the square of the distance.
+LENGTHS = np.array([0, 1, 1.4, *[np.inf] * 2, 2.1969, *[np.inf] * 3], np.float32)[
+    (np.mgrid[-2:3, -2:3] ** 2).sum(axis=0)
+]
 
 _SOBEL = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
-_MARGIN = ((0, 0), (2, 2), (2, 2))
 
 
 class Liquid(NamedTuple):
@@ -84,7 +86,7 @@ def _ridge(size: Array, across: Array, down: Array) -> Array:
     flat = np.abs(down) < np.tan(np.pi / 8) * np.abs(across)
     steep = np.abs(down) > np.tan(3 * np.pi / 8) * np.abs(across)
     falling = (across ^ down) < 0
-    neighbour = partial(_seen_from, np.pad(size, _MARGIN))
+    neighbour = partial(_seen_from, np.pad(size, ((0, 0), (1, 1), (1, 1))))
     along_row = (size > neighbour(0, -1)) & (size >= neighbour(0, 1))
     along_column = (size > neighbour(-1, 0)) & (size >= neighbour(1, 0))
     diagonal = (size > neighbour(-1, -1)) & (size > neighbour(1, 1))
@@ -94,21 +96,19 @@ def _ridge(size: Array, across: Array, down: Array) -> Array:
 
 def edge_distance(marked: Array) -> Array:
     """The length of the shortest walk to a marked pixel, in steps, diagonals and knight's moves; inf without one."""
-    padded = np.pad(np.where(marked, np.float32(0), np.float32(np.inf)), _MARGIN, constant_values=np.inf)
-    distance, before = _seen_from(padded, 0, 0), None
+    distance, before = np.where(marked, np.float32(0), np.float32(np.inf)), None
     while before is None or (distance != before).any():
-        before = distance.copy()
-        for row, column in ((row, column) for row in range(-2, 3) for column in range(-2, 3)):
-            length = LENGTHS.get((min(abs(row), abs(column)), max(abs(row), abs(column))))
-            if length is not None:
-                np.minimum(distance, _seen_from(padded, row, column) + length, out=distance)
+        before, distance = (
+            distance,
+            ndimage.grey_erosion(distance, structure=-LENGTHS[None], mode="constant", cval=np.inf),
+        )
     return distance
 
 
 def _seen_from(padded: Array, row: int, column: int) -> Array:
-    """The values shifted by so many rows and columns."""
-    height, width = padded.shape[1] - 4, padded.shape[2] - 4
-    return padded[:, 2 + row : 2 + row + height, 2 + column : 2 + column + width]
+    """The values shifted by one row or column at most."""
+    height, width = padded.shape[1] - 2, padded.shape[2] - 2
+    return padded[:, 1 + row : 1 + row + height, 1 + column : 1 + column + width]
 
 
 def equalised(heights: Array) -> Array:

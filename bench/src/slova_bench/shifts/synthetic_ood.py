@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy import ndimage
+from sklearn.datasets import load_sample_images
 
 from slova._backend import Array
 from slova_bench.shifts.per_image_rng import PerImageRng
@@ -57,8 +58,6 @@ def photographs(images: Array, rng: PerImageRng) -> Array:
 
 @lru_cache(maxsize=1)
 def _scenes() -> Array:
-    from sklearn.datasets import load_sample_images
-
     return np.stack([_quarter(photograph) for photograph in load_sample_images().images])
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
 from slova._backend import Array
+from slova_bench.data.download import data_folder
 from slova_bench.shifts.frost import frost_pictures
 from slova_bench.shifts.per_image_rng import PerImageRng
 from slova_bench.shifts.warps import streaked, zoom_matrix
@@ -41,14 +41,12 @@ def _flakes(rng: PerImageRng, fall: Snowfall, size: int) -> Array:
     return streaked((layer * 255).astype(np.uint8)[:, None], rng.uniform(-135, -45), (fall.radius, fall.sigma))
 
 
-def frost(
-    images: Array, rng: PerImageRng, mixture: tuple[float, float], *, folder: str | os.PathLike[str] | None = None
-) -> Array:
+def frost(images: Array, rng: PerImageRng, mixture: tuple[float, float]) -> Array:
     """The image and a random cut of a random frost picture, mixed in these amounts.
 
     The original lists six pictures and rng one of the first five.
     """
-    pictures, size = frost_pictures(folder), images.shape[2]
+    pictures, size = frost_pictures(data_folder() / "frost"), images.shape[2]
     chosen = [pictures[i] for i in rng.integers(0, len(pictures))]
     places = rng.uniform(0, 1, 2)
     cuts = np.stack([_cut(picture, place, size) for picture, place in zip(chosen, places, strict=True)])
