@@ -339,3 +339,10 @@ def test_the_ranking_of_a_retrofit():
         f"the one-vs-all network is *worse* than softmax and the retrofit is not ({each['uniform']})",
         f"({accuracy[0]}; the one-vs-all networks have {accuracy[1]})",
     )
+
+
+def test_softmax_with_outliers_has_the_seeds_that_the_page_names():
+    seeds = RECIPES[RECIPES["preset"] == ""].groupby("method")["seed"].nunique()
+    assert {seeds[f"softmax_{kind}"] for kind in ("exposed", "none_class")} == {3}
+    assert {seeds[f"softmax_mixed_{kind}"] for kind in ("exposed", "none_class")} == {1}
+    assert not absent("docs/comparison.md", "three seeds each on CIFAR-10.", "with mixed images, one seed each.")
