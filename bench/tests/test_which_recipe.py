@@ -271,3 +271,10 @@ def test_a_fine_tuned_network():
     means = other.groupby(["held_out", "calibration"])["accuracy"].mean().unstack()
     lost = 100 * (means["temperature"] - means["posterior"]).max()
     assert not missing(f"here it cost softmax up to {lost:.1f} points")
+
+
+def test_how_often_classes_are_corrected():
+    found = pd.read_csv(ROOT / "benchmarks" / "results" / "order.csv")
+    fits = found[(found["test"] == "clean") & (found["order"] == "auto")]
+    corrected = fits["part"].isin(["classes", "pairs"]).sum()
+    assert not missing(f"which it does in {corrected} of {len(fits)} fits")
