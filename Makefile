@@ -47,6 +47,7 @@ soak: $(READY)  ## slova serve for MINUTES beside a plain endpoint: errors, p99 
 docs: $(READY)  ## run the tutorials, write generated pages and pictures anew, and build the site
 	$(BIN)/python docs/make_measurements.py
 	$(BIN)/python docs/make_paper.py
+	$(BIN)/python docs/make_tables.py
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/run_tutorials.py
 	$(BIN)/python docs/make_readme.py

@@ -4,7 +4,8 @@
 
 The problem is synthetic: K classes in families of twenty, a centre each in 64 dimensions, frequencies that fall like
 1 / rank^0.8, Gaussian noise. The head starts from the class means of ten examples a class on average (the rarest have
-one or none) and is trained on the same examples. Calibration and test have 4000 rows each, drawn anew.
+one or none) and is trained on the same examples. Calibration and test have 4000 rows each, drawn anew. Rows:
+benchmarks/results/many_classes.csv.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
@@ -40,31 +43,30 @@ WIDTH, NOISE, SPREAD, FALL = 64, 1.5, 0.5, 0.8
 EXAMPLES, BATCH, STEPS, RATE = 10, 256, 300, 0.01
 ROWS, WHOLE = 4000, 500  # to calibrate and to test on; those of them whose whole rows are looked at
 CHUNK = 1 << 23
-NAMES = ("ECE", "top NLL", "top Brier", "mean conf.", "NLL", "Brier")
+RESULTS = Path(__file__).parent / "results" / "many_classes.csv"
+NAMES = ("ece", "top_nll", "top_brier", "mmc", "nll", "brier")
 
 Head = Callable[[Tensor], Tensor]
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    found: list[dict[str, object]] = []
     for classes in map(int, sys.argv[1:] or ["1000"]):
-        study(classes)
+        found += study(classes)
+        pd.DataFrame(found).to_csv(RESULTS, index=False, float_format="%.5g")
 
 
-def study(classes: int) -> None:
+def study(classes: int) -> Iterator[dict[str, object]]:
     start = time.perf_counter()
     world = World.of(classes)
     layer = trained(world, *world.rows(EXAMPLES * classes, seed=1))
     known, test = (Seen(layer, *world.rows(ROWS, seed)) for seed in (2, 3))
-    print(f"\nK = {classes:,d}, trained in {time.perf_counter() - start:.0f} s", flush=True)
-    describe(world, test)
-    print(f"{'':34s}", *(f"{name:>10s}" for name in NAMES))
     for name, head, calibrator in methods(layer, known):
         numbers = (*top_measures(test.top(head), calibrator), *row_measures(test, head, calibrator))
-        print(
-            f"{name:34s}", *(f"{number:10.3f}" if number < 1e3 else f"{'inf':>10s}" for number in numbers), flush=True
-        )
-    print(f"in all {time.perf_counter() - start:.0f} s")
+        row = {"classes": classes, "method": name, **dict(zip(NAMES, numbers, strict=True))}
+        yield row | (described(world, test) if calibrator is None and head is log_slova else {})
+        print(row, f"{time.perf_counter() - start:.0f} s", flush=True)
 
 
 class World(NamedTuple):
@@ -138,23 +140,21 @@ def methods(layer: Layer, known: Seen) -> Iterator[tuple[str, Head, Calibrator |
     histogram = sum_of(PairHistogram.of(log_probs, labels) for log_probs, labels in known.log_probs(log_slova))
     pairs = Pairs.merge(*known.top(log_slova))
     affine = fit_affine(layer, known)
-    print(f"affine: scale {affine.scale:.2f}, offset {affine.offset:.2f}")
     moved: Head = lambda logits: log_slova(affine(logits))
     few = torch.cat([log_probs for log_probs, _ in known.log_probs(log_softmax, WHOLE)])
     temperature = TemperatureScaling.fit(few, known.labels[:WHOLE])
-    print(f"temperature: {temperature.temperature:.2f}")
     top = [[log_p[:, None], np.where(hit, 0, -1)] for log_p, hit in (known.top(head) for head in (log_slova, moved))]
     exponential = partial(ExponentialCalibration.fit_pairs, at_most_one=True)
     yield "SLOVA, raw", log_slova, None
-    yield "  exponential, all pairs", log_slova, ExponentialCalibration.fit_pairs(histogram.pairs)
-    yield "  exponential, top pairs", log_slova, exponential(pairs)
-    yield "  isotonic, top pairs", log_slova, IsotonicCalibration.fit(*top[0])
-    yield "  beta, top pairs", log_slova, BetaCalibration.fit(*top[0])
-    yield "SLOVA, affine", moved, None
-    yield "  exponential, top pairs", moved, exponential(Pairs.merge(*known.top(moved)))
-    yield "  beta, top pairs", moved, BetaCalibration.fit(*top[1])
-    yield "softmax of the logits", log_softmax, None
-    yield "  temperature", lambda logits: temperature(log_softmax(logits)), None
+    yield "exponential, all pairs", log_slova, ExponentialCalibration.fit_pairs(histogram.pairs)
+    yield "exponential, top pairs", log_slova, exponential(pairs)
+    yield "isotonic, top pairs", log_slova, IsotonicCalibration.fit(*top[0])
+    yield "beta, top pairs", log_slova, BetaCalibration.fit(*top[0])
+    yield "affine", moved, None
+    yield "affine, exponential, top pairs", moved, exponential(Pairs.merge(*known.top(moved)))
+    yield "affine, beta, top pairs", moved, BetaCalibration.fit(*top[1])
+    yield "softmax", log_softmax, None
+    yield "softmax, temperature", lambda logits: temperature(log_softmax(logits)), None
 
 
 def fit_affine(layer: Layer, known: Seen) -> AffineCalibration:
@@ -176,15 +176,14 @@ def sum_of(histograms: Iterator[PairHistogram]) -> PairHistogram:
     return total
 
 
-def describe(world: World, test: Seen) -> None:
+def described(world: World, test: Seen) -> dict[str, object]:
     """How right the head and the best possible one are, and how many classes beside the top say yes."""
     best = Layer(world.centres / NOISE**2, world.shares.log() - world.centres.square().sum(1) / 2 / NOISE**2)
     right = Seen(best, test.features, test.labels).top(log_softmax)[1].mean()
     parts = [torch.stack([p.max(-1).values, p.sum(-1)], 1) for p, _ in test.log_probs(torch.sigmoid)]
-    top, all_of_them = torch.cat(parts).mean(0)
-    hit = test.top(log_slova)[1]
-    print(f"accuracy {hit.mean():.3f} (with the true centres {right:.3f})")
-    print(f"sigmoid of the top class: mean {top:.3f}; sum of the others: mean {all_of_them - top:.3f}")
+    top, all_of_them = torch.cat(parts).mean(0).tolist()
+    hits = test.top(log_slova)[1].mean()
+    return {"accuracy": hits, "true_centres": right, "top_sigmoid": top, "other_sigmoids": all_of_them - top}
 
 
 def top_measures(top: tuple[np.ndarray, np.ndarray], calibrator: Calibrator | None) -> tuple[float, ...]:

@@ -1,20 +1,21 @@
 """Calibrators on tables and text: the posterior calibrator beside those of scikit-learn and probmetrics.
 
-    python benchmarks/tabular.py --data FOLDER -o rows.json          # or SLOVA_TABULAR=FOLDER
-    python benchmarks/tabular.py --data FOLDER --splits 1 --tables vehicle,segment
+    python benchmarks/tabular.py --data FOLDER                       # or SLOVA_TABULAR=FOLDER
+    python benchmarks/tabular.py --data FOLDER --splits 1 --tables vehicle,segment -o rows.csv
 
-FOLDER holds gzipped CSV files whose last column is `label`; a column `text` is text. Per table, model and split, a base
-model is fitted once per mode and every calibrator sees the same scores: `held-out`, the model is fitted to 60 % of the
-training rows and calibrated on the others; `out-of-fold`, it is fitted to all of them and calibrated on five-fold
-predictions. Test rows (40 %, at most 3,000) are seen by neither; at most 2,400 rows train. Models with probabilities
-are calibrated from these, LinearSVC from its decision function (SVS, SMS and beta from its softmax).
+Rows: benchmarks/results/tabular.csv, from which `docs/make_tables.py` makes the tables of
+docs/measurements/calibrators.md. FOLDER holds gzipped CSV files whose last column is `label`; a column `text` is text.
+Per table, model and split, a base model is fitted once per mode and every calibrator sees the same scores: `held-out`,
+the model is fitted to 60 % of the training rows and calibrated on the others; `out-of-fold`, it is fitted to all of
+them and calibrated on five-fold predictions. Test rows (40 %, at most 3,000) are seen by neither; at most 2,400 rows
+train. Models with probabilities are calibrated from these, LinearSVC from its decision function (SVS, SMS and beta from
+its softmax).
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import sys
 import time
@@ -26,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import TruncatedSVD
@@ -48,6 +48,7 @@ from slova.heads import log_softmax
 Array = np.ndarray
 Calibrate = Callable[[Array, Array, Array], Array]  # scores, labels, test scores -> test probabilities
 
+RESULTS = Path(__file__).parent / "results" / "tabular.csv"
 TRAIN, TEST = 2400, 3000
 LEAST = 1e-12  # of a probability in the log-loss, so that a calibrator that gives zero is not infinitely bad
 MODELS: dict[str, Callable[[int], Any]] = {
@@ -78,15 +79,13 @@ def main() -> None:
             where = {"table": name, "model": model, "mode": mode, "split": split}
             rows += list(measured(calibrators, scores, where))
         print(f"split {split}, {name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-        if options.output:
-            options.output.write_text(json.dumps(rows, indent=0))
-    print(markdown(pd.DataFrame(rows)))
+        pd.DataFrame(rows).to_csv(options.output, index=False, float_format="%.6g")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SLOVA_TABULAR"), help="folder of the tables")
-    parser.add_argument("-o", "--output", type=Path, help="JSON file for the rows")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="CSV file for the rows")
     parser.add_argument("--tables", type=lambda names: names.split(","), help="names, all by default")
     parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
@@ -223,28 +222,6 @@ def beta(scores: Array, labels: Array, test: Array) -> Array:
     ]
     probs = np.clip(np.stack(columns, axis=1), LEAST, None)
     return np.asarray(probs / probs.sum(axis=1, keepdims=True))
-
-
-def markdown(rows: pd.DataFrame) -> str:
-    """Means with mean ranks per mode, and in log-loss how often the posterior calibrator is ahead and behind."""
-    keys = ["table", "model", "split"]
-    lines = []
-    for mode, part in rows.groupby("mode"):
-        names = list(METRICS)
-        methods = list(dict.fromkeys(part["method"]))
-        lines += ["", f"{mode}, {len(part) // len(methods)} fits of a model to a split of a table", ""]
-        lines += [f"| | {' | '.join(names)} | log-loss, posterior ahead-behind | s |", "|---" * (len(names) + 3) + "|"]
-        wide = {name: part.pivot(index=keys, columns="method", values=name)[methods] for name in names}
-        ranks = {name: pd.Series(rankdata(wide[name], axis=1).mean(axis=0), index=methods) for name in names}
-        for method in methods:
-            cells = [f"{wide[name][method].mean():.4f} ({ranks[name][method]:.1f})" for name in names]
-            gap = wide["log-loss"][method].groupby(level=[0, 1]).mean() - (
-                wide["log-loss"]["posterior"].groupby(level=[0, 1]).mean()
-            )
-            duel = "" if method == "posterior" else f"{int((gap > 0).sum())}-{int((gap < 0).sum())}"
-            seconds = part[part["method"] == method]["seconds"].mean()
-            lines.append(f"| {method} | {' | '.join(cells)} | {duel} | {seconds:.2f} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

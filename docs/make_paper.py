@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pandas as pd
 from scipy.stats import ttest_rel
+
+sys.path.insert(0, str(Path(__file__).parent))
+from paper_active_learning import section as active_learning
 
 PAGE = Path(__file__).parent / "measurements" / "paper.md"
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -43,7 +47,7 @@ A network of one hidden layer learns from 10 labelled rows per class (10 more ca
 {pseudo}
 
 **Verdict**: {pseudo_verdict}
-
+{active}
 ## Labels in fewer dimensions
 
 676 classes, pairs of two real letters (UCI letter recognition). Each class has a random code of D bits, and the network has D outputs instead of 676. SLOVA's formula over the bits, P(k) = prod_j p_j^c_kj (1 - p_j)^(1 - c_kj), is SLOVA itself if the code is the identity. Three seeds (`python benchmarks/label_codes.py`); calibrated on the top class.
@@ -63,7 +67,8 @@ Three standard sets of the Mulan collection (music by mood, genes by function, p
 
 
 def page() -> str:
-    return TEXT.format(**theorem(), **cascade(), **pseudo(), **codes(), **multilabel())
+    active = active_learning(ROWS / "active_learning.csv")
+    return TEXT.format(**theorem(), **cascade(), **pseudo(), active=active, **codes(), **multilabel())
 
 
 def theorem() -> dict[str, object]:
