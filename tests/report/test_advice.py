@@ -58,7 +58,7 @@ def tables(panel: dict) -> dict[str, list[list[dict]]]:
     return {table["title"]: table["rows"] for table in panel["details"]}
 
 
-@pytest.mark.parametrize(("scale", "word"), [(1.0, "Calibrated,"), (3.0, "Too confident by"), (0.4, "Too timid by")])
+@pytest.mark.parametrize(("scale", "word"), [(1.0, "Calibrated,"), (3.0, "Overconfident by"), (0.4, "Underconfident by")])
 def test_the_verdict_says_in_which_direction_confidences_are_wrong(scale, word):
     assert said(scale).startswith(word)
 
@@ -67,7 +67,7 @@ def test_the_points_of_the_verdict_are_confidence_minus_accuracy():
     logits, labels = rows(4000, 0, 3.0)
     found = Scorer(classes=CLASSES, head=slova.heads.SOFTMAX).predict(logits)
     points = 100 * (found.confidence.mean() - (found.top == labels).mean())
-    assert f"Too confident by {points:.1f} points" in said(3.0)
+    assert f"Overconfident by {points:.1f} points" in said(3.0)
 
 
 def test_the_remedy_depends_on_whether_there_is_a_calibrator():
@@ -145,7 +145,7 @@ def test_the_command_shows_verdict_classes_subgroups_and_drift(files):
     panel = page(
         files / "test.npz", "--head", "softmax", "--before", files / "before.npy", "--groups", files / "groups.csv"
     )
-    assert panel["notices"][0].startswith("Too confident by")
+    assert panel["notices"][0].startswith("Overconfident by")
     assert panel["notices"][-1].startswith("The inputs have drifted")
     found = tables(panel)
     assert list(found)[:3] == ["Thresholds for a promised risk", "By class", "By camera"]

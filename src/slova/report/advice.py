@@ -26,8 +26,8 @@ def _calibration(state: Ece, calibrated: bool) -> str:
     gap, error = 100 * (confidence - accuracy), 100 * np.sqrt(max(accuracy * (1 - accuracy), 1 / rows) / rows)
     means = f"mean confidence {100 * confidence:.1f} %, accuracy {100 * accuracy:.1f} % (± {error:.1f})"
     if abs(gap) > CLEAR * error:
-        kind = "confident" if gap > 0 else "timid"
-        return f"Too {kind} by {abs(gap):.1f} points: {means}. Try: {_remedy(calibrated)}"
+        kind = "Overconfident" if gap > 0 else "Underconfident"
+        return f"{kind} by {abs(gap):.1f} points: {means}. Try: {_remedy(calibrated)}"
     ece = ece_of(state)
     expected = _perfect(state)
     if ece.value > expected + CLEAR * ece.error:
