@@ -48,7 +48,7 @@ def _strings(file: str, constant: str) -> list[str]:
     """The strings of a tuple, or the keys of a dict."""
     value = _constants(SOURCE / file)[constant]
     words = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
-    return [ast.literal_eval(word) for word in words]
+    return [str(word.value) for word in words if isinstance(word, ast.Constant)]
 
 
 def _constants(path: Path) -> dict[str, ast.expr]:
