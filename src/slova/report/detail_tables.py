@@ -68,7 +68,7 @@ def _classes(details: Details, names: Sequence[str] | None) -> dict[str, Any]:
         for k in chosen
     ]
     heads = ("Class", "Rows", "Found (recall)", "Answers", "Right (precision)", "Mean confidence", "Difference")
-    note = "Largest effect first. The difference is confidence minus precision: positive is too confident."
+    note = "Largest effect first. The difference is confidence minus precision: positive is overconfident."
     return sheet("classes", "By class", heads, rows, [note])
 
 
@@ -77,7 +77,7 @@ def _subgroups(details: Details, cut: str) -> dict[str, Any]:
     found.sort(key=lambda pair: -abs(pair[1][2] - pair[1][1]))
     rows = [[Entry(value), count(each[0]), *_gap(*each)] for value, each in found[:MOST]]
     heads = (cut, "Rows", "Accuracy", "Mean confidence", "Difference")
-    return sheet(f"by-{cut}", f"By {cut}", heads, rows, ["Largest effect first. Positive is too confident."])
+    return sheet(f"by-{cut}", f"By {cut}", heads, rows, ["Largest effect first. Positive is overconfident."])
 
 
 def _gap(rows: float, right: float, confidence: float) -> list[Entry]:
