@@ -17,8 +17,7 @@ from slova_bench.report.sections import Section, bullets, sections
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Staleness, check_staleness
 from slova_bench.tables import READING, Table, runs
-from slova_bench.tables.table import Column, text
-from slova_bench.tables.writing import plain
+from slova_bench.tables.table import Column, plain, text
 
 __all__ = ["results_page", "write_docs"]
 

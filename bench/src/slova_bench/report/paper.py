@@ -13,7 +13,7 @@ from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, UNJ
 from slova_bench.report.sections import Section
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.seeds import span
-from slova_bench.tables.writing import plain
+from slova_bench.tables.table import plain
 
 __all__ = ["COMMAND", "paper_section", "seeds"]
 

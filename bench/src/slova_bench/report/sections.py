@@ -13,7 +13,7 @@ from slova_bench.exhibit import Exhibit, Kind
 from slova_bench.exhibits import exhibits, file_name
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import Table
-from slova_bench.tables.writing import plain
+from slova_bench.tables.table import plain
 
 __all__ = ["Section", "bullets", "sections"]
 
