@@ -13,8 +13,7 @@ from slova_bench.figures.charts import charts
 from slova_bench.frame import frame
 from slova_bench.labels import METHODS
 from slova_bench.report.cells import columns
-from slova_bench.report.comparison import comparison
-from slova_bench.report.series import FIRST, shown
+from slova_bench.report.comparison import FIRST, comparison, shown
 from slova_bench.results import Cell, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
