@@ -12,8 +12,9 @@ from typing import Any
 
 from slova_bench.exhibit import Exhibit, Kind
 from slova_bench.figures import sources
-from slova_bench.figures.sources import METRICS, Source, histograms, rows
+from slova_bench.figures.sources import METRICS, Source, histograms, ranking, rows
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.ranks import ood_comparison, shift_comparison
 
 __all__ = ["FIGURES"]
 
@@ -91,7 +92,7 @@ FIGURES = (
         "Fig. 6, Sec. 4.1",
         "shift",
         "comparisons.critical",
-        sources.shift_ranking,
+        ranking("shift", shift_comparison),
     ),
     _figure(
         "critical-distance-ood",
@@ -99,7 +100,7 @@ FIGURES = (
         "Fig. 7, Sec. 4.2",
         "ood",
         "comparisons.critical",
-        sources.ood_ranking,
+        ranking("ood", ood_comparison),
         True,
     ),
     _figure("ablation", "Effect of each step", "Fig. 8, Sec. 4.3", "ablation", "comparisons.steps", _STEPS),

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from slova_bench import labels
+from slova_bench.compare import Comparison
 from slova_bench.exhibit import rows_across
 from slova_bench.frame import Frame, where
 from slova_bench.ranks import Ranking
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables.ranks import ood_comparison, shift_comparison
 
-__all__ = [
-    *("METRICS", "Source", "beyond_rows", "curves", "histograms", "ood_ranking", "planes", "rows", "shift_ranking"),
-    "usual_rows",
-]
+__all__ = ["METRICS", "Source", "beyond_rows", "curves", "histograms", "planes", "ranking", "rows", "usual_rows"]
 
 METRICS = ("accuracy", "ece", "nll", "brier")
 BESIDE = ("temperature", "ensemble", "slova")  # the methods that new ones are compared with
@@ -76,22 +73,17 @@ def planes(results: ResultsFolder, on: str) -> Frame:
     return found
 
 
-def shift_ranking(results: ResultsFolder, on: str) -> Ranking:
-    """That of the table of ranks: the methods of the paper on the shifts of the paper."""
-    found = results.rows("shift", on)
-    try:
-        return shift_comparison(found, results.paper).pooled
-    except MissingRowsError as error:
-        raise _missing("rows to compare", "shift", on, f" ({error})") from None
+def ranking(experiment: str, compared: Callable[[Frame, Frame], Comparison]) -> Source:
+    """That of the table of ranks; of all training sets together where none is named."""
 
+    def read(results: ResultsFolder, on: str) -> Ranking:
+        found = results.rows(experiment, on) if on else rows_across(results, experiment)
+        try:
+            return compared(found, results.paper).pooled
+        except MissingRowsError as error:
+            raise _missing("rows to compare", experiment, on or "cifar10", f" ({error})") from None
 
-def ood_ranking(results: ResultsFolder, on: str) -> Ranking:
-    """That of the table of ranks, over all pairs of a training set and an OOD set. Without rows, the error names
-    `on`."""
-    try:
-        return ood_comparison(rows_across(results, "ood"), results.paper).pooled
-    except MissingRowsError as error:
-        raise _missing("rows to compare", "ood", on or "cifar10", f" ({error})") from None
+    return read
 
 
 def _of_paper(found: Frame) -> Frame:
