@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
-    *("Look", "Metric", "better", "head", "in_order", "is_better", "look", "metric", "ordered", "paper_shifts"),
-    *("set_name", "shift_name", "title"),
+    *("SOLID", "Look", "Metric", "better", "head", "in_order", "is_better", "look", "metric", "ordered"),
+    *("paper_shifts", "set_name", "shift_name", "title"),
 ]
+
+SOLID = (1, 0)  # a line without gaps
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Look:
 
     name: str
     colour: str
-    dash: tuple[float, ...] = ()  # lengths of stroke and gap; empty for a solid line
+    dash: tuple[float, ...] = SOLID  # lengths of stroke and gap
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,9 @@ def maps(rows: Frame) -> dict[str, Any]:
     for name in names(rows):
         own = of(rows, [name])
         points, other = looked(own).assign(name=own["seed"].astype(str)), own["seed"] != own["seed"].min()
-        points = points.assign(colour=points["colour"].where(~other, "#bbbbbb"), dash=[[1, 0]] * len(points))
+        points = points.assign(
+            colour=points["colour"].where(~other, "#bbbbbb"), dash=[list(labels.SOLID)] * len(points)
+        )
         lines = points[own["metric"] == "calibrated"].sort_values(["seed", "level"], ascending=[False, True])
         dots = points[(own["metric"] == "observed") & ~other].assign(colour="#333333")
         hit = dots[(dots["value"] > 0) & (dots["level"] > 0)]

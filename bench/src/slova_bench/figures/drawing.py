@@ -24,7 +24,6 @@ __all__ = [
 
 Spec = dict[str, Any]
 MOST = 8  # marks in a group
-SOLID = [1, 0]  # a dash
 INK, MUTED, LINE = "#222222", "#666666", "#e2e2e2"
 WORDS = {"ink": INK, "muted": "#999999"}
 TEXT = {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
@@ -89,8 +88,8 @@ def looked(rows: Frame, order: Sequence[Name] = ()) -> Frame:
     found = rows.assign(
         name=[looks[key].name for key in keys],
         colour=[looks[key].colour for key in keys],
-        dash=[list(looks[key].dash) or SOLID for key in keys],
-        solid=[0.4 if looks[key].dash else 1 for key in keys],
+        dash=[list(looks[key].dash) for key in keys],
+        solid=[1 if looks[key].dash == labels.SOLID else 0.4 for key in keys],
         order=[order.index(key) for key in keys],
     )
     return found.sort_values("order", kind="stable")
@@ -110,7 +109,7 @@ def groups(found: Sequence[Name], control: Name = ("slova", "")) -> list[list[Na
 def keyed(spec: Spec, order: Sequence[Name], *, columns: int = 2, symbol: str = "square") -> Spec:
     """With a legend below: colours and dashes by the names of methods."""
     looks = [labels.look(*name) for name in order]
-    values = {"colour": [look.colour for look in looks], "dash": [list(look.dash) or SOLID for look in looks]}
+    values = {"colour": [look.colour for look in looks], "dash": [list(look.dash) for look in looks]}
     legend = {"orient": "bottom", "columns": columns, "symbolType": symbol, "title": None}
 
     def with_key(channel: Any) -> Any:

@@ -77,10 +77,8 @@ def shown(name: Name, *, chosen: bool) -> dict[str, Any]:
     """A method as a series of the page: its colours for the light and the dark theme, and whether the page opens with
     it."""
     look = labels.look(*name)
-    dash = list(look.dash) or [1, 0]
-    return {
-        "key": " ".join(name).strip(), "name": look.name, **light_and_dark(look.colour), "dash": dash, "chosen": chosen
-    }  # fmt: skip
+    shared = {"key": " ".join(name).strip(), "name": look.name, "dash": list(look.dash), "chosen": chosen}
+    return {**shared, **light_and_dark(look.colour)}
 
 
 def sheet(table: Table) -> dict[str, Any]:
