@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 from slova_bench import labels
 from slova_bench.experiments import experiments
-from slova_bench.figures import FIGURES, confidence_map, directions, ignorance, maps, planes, shift, stability
+from slova_bench.figures import FIGURES, comparisons, curves
 from slova_bench.figures.drawing import MOST, groups, save
 from slova_bench.frame import frame
 from slova_bench.histograms import Histograms
@@ -102,7 +102,7 @@ def test_every_figure_of_the_catalogue_compiles_and_has_marks(drawing, results):
 
 def test_the_same_figure_gives_the_same_bytes_and_names_are_drawn_as_they_are(tmp_path, shift_rows):
     name = "<b>$x^1$&50%"
-    spec = shift.plot_steps(frame(shift_rows(methods=(name, "slova"))))
+    spec = comparisons.steps(frame(shift_rows(methods=(name, "slova"))))
     first, second = (save(spec, tmp_path / stem) for stem in ("first", "second"))
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     svg, png = first
@@ -131,8 +131,8 @@ def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
 def test_figures_need_neither_torch_nor_matplotlib():
     code = """
 import json, sys
-from slova_bench.figures import FIGURES, confidence_map
-confidence_map.plot()
+from slova_bench.figures import FIGURES, curves
+curves.confidence_map()
 print(json.dumps(sorted(sys.modules)))
 """
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
@@ -163,7 +163,7 @@ def points(panel, place=0):
 
 
 def test_directions_show_mean_and_deviation_and_begin_at_zero():
-    ova, slova = directions.plot(frame(direction_rows()))["hconcat"]
+    ova, slova = curves.directions(frame(direction_rows()))["hconcat"]
     found = points(ova)
     assert found["level"].min() == 0
     np.testing.assert_allclose(found["value"], 0.9 / (1 + found["level"]))
@@ -173,22 +173,22 @@ def test_directions_show_mean_and_deviation_and_begin_at_zero():
 
 
 def test_planes_are_means_over_seeds_with_one_scale_of_colours():
-    panels = planes.plot(pd.concat([plane("ova"), plane("ova", seed=1), plane("slova_raw")]))["hconcat"]
+    panels = curves.planes(pd.concat([plane("ova"), plane("ova", seed=1), plane("slova_raw")]))["hconcat"]
     assert all(one["encoding"]["color"]["scale"]["domain"] == [0, 1] for one in panels)
     found = points(panels[0]).set_index(["alpha", "beta"])["value"]
     assert found[4, -4] == pytest.approx(0.5 + 4 / 20 - 4 / 100 + 0.01)
 
 
 def test_the_confidence_map_is_the_readout():
-    found = points(confidence_map.plot()["hconcat"][1])
-    middle = found[["left", "low"]].add(0.5 / confidence_map.POINTS)
+    found = points(curves.confidence_map()["hconcat"][1])
+    middle = found[["left", "low"]].add(0.5 / curves.POINTS)
     wanted = np.exp(log_slova(np.log(middle / (1 - middle)).to_numpy())).max(axis=1)
     np.testing.assert_allclose(found["confidence"], wanted, atol=6e-4)
 
 
 def test_the_appendix_shows_the_rows_and_the_origin_whatever_the_data_set(results):
     rows = appendix_rows()
-    drawn = points(ignorance.plot(frame(rows)))
+    drawn = points(curves.ignorance(frame(rows)))
     drawing = next(drawing for drawing in FIGURES if drawing.experiment == "appendix")
     np.testing.assert_allclose(points(drawing.make(results, "cifar10"))["value"], drawn["value"], rtol=1e-7)
     for curve in ("exact", "approximate", "fitted"):
@@ -198,8 +198,8 @@ def test_the_appendix_shows_the_rows_and_the_origin_whatever_the_data_set(result
 
 def test_stability_has_means_over_seeds_and_the_optimum_as_a_level_line():
     rows = frame(stability_rows())
-    for row, name in zip(stability.plot(rows)["vconcat"], ("M", "n_b"), strict=True):
-        for panel, metric in zip(row["hconcat"], stability.METRICS, strict=True):
+    for row, name in zip(curves.stability(rows)["vconcat"], ("M", "n_b"), strict=True):
+        for panel, metric in zip(row["hconcat"], ("nll", "ece", "brier"), strict=True):
             own = rows[rows["metric"] == metric]
             wanted = own[own["parameter"] == name].groupby("parameter_value")["value"]
             drawn, optimum = points(panel), points(panel, -1)
@@ -211,7 +211,7 @@ def test_stability_has_means_over_seeds_and_the_optimum_as_a_level_line():
 
 def test_calibrators_are_drawn_over_the_averages_of_the_first_seed():
     rows = map_rows()
-    (row,) = maps.plot(frame(rows))["vconcat"]
+    (row,) = curves.maps(frame(rows))["vconcat"]
     for panel in row["hconcat"]:
         lines, dots = points(panel), points(panel, -1)
         for drawn, metric, seed in ((dots, "observed", 0), (lines, "calibrated", 0), (lines, "calibrated", 1)):

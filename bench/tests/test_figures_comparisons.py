@@ -1,13 +1,16 @@
 """The figures that set methods side by side: boxes, critical distances, reliability, risk and coverage."""
 
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 from scipy.stats import binomtest
 from slova_bench import labels
-from slova_bench.figures import FIGURES, critical, reliability, risk_coverage, shift, sources
+from slova_bench.figures import FIGURES, comparisons, sources
+from slova_bench.figures.charts import charts
 from slova_bench.frame import frame, histogram_frame
 from slova_bench.histograms import BINS, Histogram
 from slova_bench.ranks import bonferroni_dunn
@@ -20,7 +23,6 @@ from slova.metrics.binning import BinCounts
 
 CELL = Cell("shift", "slova", "", "digits-train", "digits-test", "", 0.0, 0, 1000)
 NO_PAPER = frame(())
-BOX = ["q25", "median", "q75", "least", "most"]
 
 
 def points(panel, place=0):
@@ -30,41 +32,63 @@ def points(panel, place=0):
 
 def columns(spec):
     """The panels of each column, by metric."""
-    return [dict(zip(shift.METRICS, column["vconcat"], strict=True)) for column in spec["hconcat"]]
+    return [dict(zip(sources.METRICS, column["vconcat"], strict=True)) for column in spec["hconcat"]]
 
 
-def quartiles(rows, **wanted):
-    """By hand: means over seeds, then percentiles over shifts."""
+def spoken(name, panel):
+    """The numbers of the chart of the page with the data of a panel, as a screen reader says them, by method and
+    place."""
+    spec = {**charts()[name], "width": 300, "datasets": {"points": points(panel).to_dict("records")}}
+    said = re.findall(
+        r'aria-label="([^"]+), (severity \w+): ([^"]+)"', vl_convert.vegalite_to_svg(spec, vl_version="6.4")
+    )
+    return {
+        (method, place): [float(number) for number in re.findall(r"\d+\.\d+", text)] for method, place, text in said
+    }
+
+
+def by_hand(rows, **wanted):
+    """Means over seeds, then their mean and percentiles over shifts."""
     own = [row for row in rows if all(getattr(row, name) == value for name, value in wanted.items())]
     cells = {(row.shift, row.level) for row in own}
     means = [np.mean([row.value for row in own if (row.shift, row.level) == one]) for one in cells]
-    return tuple(np.percentile(means, (25, 50, 75, 0, 100)))
+    return np.mean(means), *(np.percentile(means, (25, 50, 75)) if len(means) > 1 else ())
 
 
-def test_boxes_of_a_severity_are_quartiles_of_means_over_seeds(shift_rows, methods):
+@pytest.mark.parametrize("chart", ["boxes", "types"])
+def test_boxes_of_a_severity_are_quartiles_of_means_over_seeds(chart, shift_rows, methods):
     rows = shift_rows()
-    (column,) = columns(shift.plot(frame(rows)))
+    (column,) = columns(comparisons.shift(frame(rows)))
     for metric, panel in column.items():
-        found = points(panel).set_index(["method", "level"])[BOX]
+        found = spoken(chart, panel)
         for method, level in itertools.product(methods, range(6)):
-            np.testing.assert_allclose(
-                found.loc[(method, level)], quartiles(rows, metric=metric, level=level, method=method), rtol=1e-7
-            )
+            wanted = by_hand(rows, metric=metric, level=level, method=method)
+            assert found[labels.look(method).name, f"severity {level}"] == pytest.approx(wanted, abs=6e-4)
+
+
+def test_whiskers_of_boxes_are_the_extremes():
+    whiskers, *_ = charts()["boxes"]["layer"]
+    ops = {one["as"]: one["op"] for one in whiskers["transform"][0]["aggregate"]}
+    assert [ops[whiskers["encoding"][channel]["field"]] for channel in ("y", "y2")] == ["min", "max"]
 
 
 def test_steps_pool_all_severities_and_a_variant_is_a_method_of_its_own(shift_rows, methods):
     rows = shift_rows("ablation")
     rows += [row._replace(preset="paper", value=row.value + 5) for row in rows if row.method == "slova"]
-    for panel, metric in zip(shift.plot_steps(frame(rows))["hconcat"], shift.METRICS, strict=True):
-        found = points(panel)
-        assert found["name"].tolist() == [*(labels.look(name).name for name in methods), "SLOVA, paper"]
-        wanted = [quartiles(rows, metric=metric, method=name, preset="") for name in methods]
-        np.testing.assert_allclose(found[BOX][:-1], wanted)
+    for panel, metric in zip(comparisons.steps(frame(rows))["hconcat"], sources.METRICS, strict=True):
+        assert points(panel)["name"].unique().tolist() == [
+            *(labels.look(name).name for name in methods),
+            "SLOVA, paper",
+        ]
+        found = spoken("boxes", panel)
+        for name in methods:
+            wanted = by_hand(rows, metric=metric, method=name, preset="")
+            assert found[labels.look(name).name, "severity all"] == pytest.approx(wanted, abs=6e-4)
 
 
 def test_many_methods_are_in_columns_with_the_same_axes_and_a_legend_each(shift_rows):
     names = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ova_dm", "ova", "slova")
-    spec = shift.plot(frame(shift_rows(methods=names)))
+    spec = comparisons.shift(frame(shift_rows(methods=names)))
     for one, other in zip(*(column.values() for column in columns(spec)), strict=True):
         first, second = (panel["layer"][0]["encoding"]["y"]["scale"]["domain"] for panel in (one, other))
         assert first == second
@@ -80,7 +104,7 @@ def test_a_new_shift_joins_neither_the_tables_nor_the_figures_of_the_paper(tmp_p
     for folder, found in (("paper", rows), ("more", [*rows, *new])):
         Results(tmp_path / folder, "shift-cifar10").append(found)
     paper, more = (ResultsFolder.read(tmp_path / folder) for folder in ("paper", "more"))
-    drawn, again = (shift.plot(sources.usual_rows(one, "cifar10", shift.METRICS)) for one in (paper, more))
+    drawn, again = (comparisons.shift(sources.usual_rows(one, "cifar10")) for one in (paper, more))
     assert drawn == again
     assert quartile_tables.make(paper, "cifar10") == quartile_tables.make(more, "cifar10")[:3]
 
@@ -100,7 +124,7 @@ def test_methods_beyond_the_paper_have_a_figure_of_their_own(tmp_path, shift_row
 def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_ranks(shift_rows):
     pooled = shift_comparison(frame(shift_rows()), NO_PAPER).pooled
     ranks = pooled.mean_ranks
-    spec = critical.plot(pooled)
+    spec = comparisons.critical(pooled)
     (band,), dots = points(spec, 0).to_dict("records"), points(spec, 1)
     half = bonferroni_dunn(len(ranks), 16)
     ends = max(1, ranks["slova"] - half), min(len(ranks), ranks["slova"] + half)
@@ -126,7 +150,7 @@ def test_on_ood_data_scores_and_the_test_set_itself_do_not_count(ood_rows, metho
 def test_it_is_stated_when_friedmans_test_finds_no_difference(shift_rows, methods):
     rows = [row._replace(value=0.5) for row in shift_rows()]
     clear = [row._replace(value=float(methods.index(row.method))) for row in shift_rows()]
-    found = [critical.plot(shift_comparison(frame(one), NO_PAPER).pooled) for one in (rows, clear)]
+    found = [comparisons.critical(shift_comparison(frame(one), NO_PAPER).pooled) for one in (rows, clear)]
     same, other = (" ".join(one["title"]["text"]) for one in found)
     assert "finds no difference" in same
     assert "finds no difference" not in other
@@ -144,13 +168,13 @@ def test_histograms_bin_like_the_metrics_of_the_library(confidence):
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (450, 1000)])
 def test_intervals_of_the_diagram_are_those_of_the_library(hits, n):
     one = histogram_frame([Histogram.of(CELL, np.full(n, 0.525), np.arange(n) < hits)])
-    found, exact = reliability.curve(one).iloc[0], binomtest(hits, n).proportion_ci(method="exact")
+    found, exact = comparisons.reliability_curve(one).iloc[0], binomtest(hits, n).proportion_ci(method="exact")
     assert (found["low"], found["high"]) == pytest.approx((exact.low, exact.high), abs=1e-6)
 
 
 def test_reliability_has_the_share_of_hits_at_the_mean_confidence_of_each_bin(histogram):
     one = histogram(n=3000)
-    (panel,) = reliability.plot(histogram_frame([one]))["concat"]
+    (panel,) = comparisons.reliability(histogram_frame([one]))["concat"]
     wanted = [
         (sum(one.total[low:high]) / sum(one.count[low:high]), sum(one.hits[low:high]) / sum(one.count[low:high]))
         for low, high in itertools.pairwise(range(0, BINS + 1, 5))
@@ -161,7 +185,7 @@ def test_reliability_has_the_share_of_hits_at_the_mean_confidence_of_each_bin(hi
 
 def test_evaluating_the_same_images_twice_makes_no_interval_narrower(histogram):
     one = histogram()
-    single, double = (reliability.curve(histogram_frame([one] * times)) for times in (1, 2))
+    single, double = (comparisons.reliability_curve(histogram_frame([one] * times)) for times in (1, 2))
     np.testing.assert_allclose(single[["low", "high"]], double[["low", "high"]])
 
 
@@ -169,7 +193,7 @@ def test_risk_coverage_is_the_error_above_every_threshold():
     generator = np.random.default_rng(0)
     confidence, right = generator.random(1000).round(2), generator.random(1000) < 0.7
     confidence = confidence.clip(0.005, 0.995) + 0.001  # clear of the edges of bins
-    found = risk_coverage.curve(histogram_frame([Histogram.of(CELL, confidence, right)]))
+    found = comparisons.risk_curve(histogram_frame([Histogram.of(CELL, confidence, right)]))
     thresholds = sorted({int(100 * value) / 100 for value in confidence}, reverse=True)
     np.testing.assert_allclose(found["coverage"], [np.mean(confidence >= t) for t in thresholds])
     np.testing.assert_allclose(found["risk"], [1 - np.mean(right[confidence >= t]) for t in thresholds])
@@ -177,6 +201,6 @@ def test_risk_coverage_is_the_error_above_every_threshold():
 
 def test_clean_and_shifted_predictions_have_panels_of_their_own(histogram):
     clean, noisy = histogram(), histogram(shift="fog")
-    (row,) = risk_coverage.plot(histogram_frame([clean, noisy]))["vconcat"]
+    (row,) = comparisons.risk_coverage(histogram_frame([clean, noisy]))["vconcat"]
     for panel, one in zip(row["hconcat"], (clean, noisy), strict=True):
         assert points(panel)["risk"].iloc[-1] == pytest.approx(1 - sum(one.hits) / sum(one.count))

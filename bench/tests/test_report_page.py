@@ -12,9 +12,9 @@ from slova_bench.experiments import experiments
 from slova_bench.figures.charts import charts
 from slova_bench.frame import frame
 from slova_bench.labels import METHODS
+from slova_bench.ranks import bonferroni_dunn
 from slova_bench.report.cells import columns
-from slova_bench.report.comparison import comparison
-from slova_bench.report.series import FIRST, shown
+from slova_bench.report.comparison import FIRST, comparison, shown
 from slova_bench.results import Cell, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
@@ -115,6 +115,17 @@ def test_scores_have_no_reject_slider(page):
     energy = [series["key"] for series in page.data["series"]].index("energy")
     assert energy in panel["cells"]["series"]
     assert energy not in panel["histograms"]["series"]
+
+
+def test_ranks_have_a_band_as_wide_as_the_critical_distance_and_a_caption_that_says_so(page):
+    panel = next(panel for panel in page.data["panels"] if panel["id"] == "shift-digits")
+    for metric in ("ece", "nll", "brier", "accuracy"):
+        found = panel["ranks"][metric]
+        middle, half = dict(found["ranks"])[found["control"]], bonferroni_dunn(4, 11)
+        assert found["band"] == pytest.approx([max(1, middle - half), min(4, middle + half)], abs=1e-3)
+        assert f"over {found['cells']} sets, means over seeds" in found["caption"]
+        assert f"Within the band, {half:.2f} to either side" in found["caption"]
+        assert found["caption"].endswith("are not independent: p-values and distances are too small.")
 
 
 def test_what_varies_becomes_the_axis(page):

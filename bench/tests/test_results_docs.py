@@ -10,8 +10,7 @@ from slova_bench import zoo
 from slova_bench.exhibits import PAPER_ITEMS, experiment_for
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.report.cards import write_cards
-from slova_bench.report.docs import results_page, write_docs
-from slova_bench.report.paper import seeds
+from slova_bench.report.docs import results_page, seeds, write_docs
 from slova_bench.results import Cell, Results, ResultsError, Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.staleness import Staleness, State

@@ -62,9 +62,7 @@ NASTY = [
 
 def nasty() -> Table:
     rows = tuple((text(name), number(0.5, error=0.1, mark="best"), number(1 / 3)) for name in NASTY)
-    return Table(
-        "nasty", "A & B_c", (Column("Method"), Column("x ↓", "G|H"), Column("paper", "G|H", True)), rows, ("5 %",)
-    )
+    return Table("nasty", "A & B_c", (Column("Method"), Column("x ↓", "G|H"), Column("paper", "G|H")), rows, ("5 %",))
 
 
 def test_markdown_keeps_its_columns_whatever_the_names():

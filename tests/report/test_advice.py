@@ -58,7 +58,9 @@ def tables(panel: dict) -> dict[str, list[list[dict]]]:
     return {table["title"]: table["rows"] for table in panel["details"]}
 
 
-@pytest.mark.parametrize(("scale", "word"), [(1.0, "Calibrated,"), (3.0, "Overconfident by"), (0.4, "Underconfident by")])
+@pytest.mark.parametrize(
+    ("scale", "word"), [(1.0, "Calibrated,"), (3.0, "Overconfident by"), (0.4, "Underconfident by")]
+)
 def test_the_verdict_says_in_which_direction_confidences_are_wrong(scale, word):
     assert said(scale).startswith(word)
 

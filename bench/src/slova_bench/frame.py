@@ -18,7 +18,7 @@ from slova_bench.histograms import Histogram
 from slova_bench.results import TEXT, Row, variant
 
 __all__ = [
-    *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "boxes", "frame", "grouped"),
+    *("NAME", "QUARTILES", "SET", "Column", "Frame", "Name", "frame", "grouped"),
     *("histogram_frame", "names", "of", "over_seeds", "per_seed", "quartiles", "seed_counts"),
     *("shift_groups", "sizes", "total", "where"),
 ]
@@ -83,12 +83,6 @@ def over_seeds(rows: Frame, *by: str) -> Frame:
     greatest and the number of values. `by` are further columns to group by."""
     statistics = {"value": "mean", "error": "sem", "least": "min", "most": "max", "seeds": "count"}
     return grouped(rows, *SET, *by, "metric", **statistics)
-
-
-def boxes(rows: Frame, *by: str) -> Frame:
-    """The quartiles and extremes of the values in each group."""
-    quarters = {name: partial(pd.Series.quantile, q=share) for name, share in (("q25", 0.25), ("q75", 0.75))}
-    return grouped(rows, *by, least="min", median="median", most="max", **quarters)
 
 
 def shift_groups(rows: Frame) -> list[tuple[str, ...]]:

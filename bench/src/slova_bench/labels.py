@@ -7,39 +7,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = [
-    "Look",
-    "Metric",
-    "better",
-    "head",
-    "in_order",
-    "is_better",
-    "look",
-    "metric",
-    "ordered",
-    "paper_shifts",
-    "set_name",
-    "shift_name",
-    "title",
+    *("SOLID", "Look", "Metric", "better", "head", "in_order", "is_better", "look", "metric", "ordered"),
+    *("paper_shifts", "set_name", "shift_name", "title"),
 ]
+
+SOLID = (1, 0)  # a line without gaps
 
 
 @dataclass(frozen=True)
 class Look:
-    """The appearance of a method: name, colour, and marker and dash for readers who do not see the colour."""
+    """The appearance of a method: name, colour, and a dash for readers who do not see the colour."""
 
     name: str
     colour: str
-    marker: str = "o"
-    dash: tuple[float, ...] = ()  # lengths of stroke and gap; empty for a solid line
+    dash: tuple[float, ...] = SOLID  # lengths of stroke and gap
 
 
 @dataclass(frozen=True)
 class Metric:
-    """The appearance of a metric: name, direction, digits."""
+    """The name of a metric, and whether larger values are better."""
 
     name: str
     larger: bool = False
-    digits: int = 3
 
 
 # Okabe and Ito's colours, and three of Tol's. Members of a family share a colour and differ in their dashes.
@@ -52,96 +41,94 @@ _ON_BOTH = "temperature on clean and degraded images"
 # In the order of every table and figure: the paper's baselines, its OOD baselines, one-vs-all, SLOVA, scores.
 METHODS = {
     "softmax": Look("Softmax", _GREY),
-    "temperature": Look("Temperature scaling", _GREY, "s", _DASH),
-    "dropout": Look("Dropout", _SKY, "^"),
-    "ensemble": Look("Ensemble", _BLUE, "D"),
-    "ensemble_ten": Look("Ensemble of ten", _BLUE, "s"),
-    "ensemble_temperature": Look("Ensemble, temperature", _BLUE, "d", _DOT),
-    "svi": Look("SVI", _GREEN, "v"),
-    "ll_svi": Look("LL SVI", _GREEN, "<", _DASH),
-    "ll_dropout": Look("LL dropout", _SKY, ">", _DASH),
-    "ova_dm": Look("OVA DM", _OLIVE, "P"),
-    "ova_dm_original": Look("OVA DM, original", _OLIVE, "X", _DASH),
-    "ceda": Look("CEDA", _PINK, "p"),
-    "acet": Look("ACET", _PINK, "h", _DOT),
-    "acet_full": Look("ACET, as published", _PINK, "D", _BOTH),
-    "acet_short": Look("ACET, short attack", _PINK, "H", _DASH),
-    "react": Look("ReAct", _GREY, "*", _DOT),
+    "temperature": Look("Temperature scaling", _GREY, _DASH),
+    "dropout": Look("Dropout", _SKY),
+    "ensemble": Look("Ensemble", _BLUE),
+    "ensemble_ten": Look("Ensemble of ten", _BLUE),
+    "ensemble_temperature": Look("Ensemble, temperature", _BLUE, _DOT),
+    "svi": Look("SVI", _GREEN),
+    "ll_svi": Look("LL SVI", _GREEN, _DASH),
+    "ll_dropout": Look("LL dropout", _SKY, _DASH),
+    "ova_dm": Look("OVA DM", _OLIVE),
+    "ova_dm_original": Look("OVA DM, original", _OLIVE, _DASH),
+    "ceda": Look("CEDA", _PINK),
+    "acet": Look("ACET", _PINK, _DOT),
+    "acet_full": Look("ACET, as published", _PINK, _BOTH),
+    "acet_short": Look("ACET, short attack", _PINK, _DASH),
+    "react": Look("ReAct", _GREY, _DOT),
     "ova": Look("OVA", _ORANGE),
-    "slova_raw": Look("SLOVA, uncalibrated", _RED, "s", _DASH),
+    "slova_raw": Look("SLOVA, uncalibrated", _RED, _DASH),
     "slova": Look("SLOVA", _RED),
-    "slova_paper_fit": Look("SLOVA, the paper's fit", _RED, "v", _BOTH),
-    "slova_clean": Look("SLOVA, no noise in calibration", _RED, "^", _DOT),
-    "slova_distance": Look("SLOVA, distance-aware", _RED, "D", _BOTH),
-    "slova_mirror": Look("SLOVA, distance-aware, flip test-time augmentation", _BLACK, "P", _DASH),
-    "slova_ensemble": Look("SLOVA, ensemble", _BLUE, "s", _DASH),
-    "slova_distance_ensemble": Look("SLOVA, ensemble, distance-aware", _BLUE, "^", _BOTH),
-    "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, "s", _BOTH),
-    "slova_none": Look("SLOVA, NONE in training", _WINE, "o"),
-    "temperature_degraded": Look("Temperature, clean and degraded images", _GREY, "D", _DOT),
-    "softmax_fit": Look("Softmax, default fit", _GREY, "P"),
-    "logitnorm": Look("LogitNorm, temperature", _OLIVE, "s", _DASH),
-    "rotpred": Look("RotPred, temperature", _OLIVE, "^"),
-    "augmix": Look("AugMix, temperature", _GREEN, "s"),
-    "augmix_degraded": Look("AugMix, temperature on clean and degraded images", _GREEN, "D", _DOT),
-    "pixmix": Look("PixMix-like, temperature", _GREEN, "^", _DASH),
-    "pixmix_degraded": Look("PixMix-like, temperature on clean and degraded images", _GREEN, "P", _BOTH),
-    "softmax_mixed": Look("Softmax, augmented, temperature", _SKY, "s"),
-    "softmax_mixed_degraded": Look("Softmax, augmented, temperature on clean and degraded images", _SKY, "D", _DOT),
-    "softmax_mixed_flip": Look("Softmax, augmented, flips, temperature on clean and degraded images", _SKY, "^", _BOTH),
-    "softmax_mixed_fit": Look("Softmax, augmented, default fit", _SKY, "P", _DASH),
-    "softmax_augmented": Look("Softmax, without mixing, temperature", _GREEN, "s"),
-    "softmax_augmented_degraded": Look(f"Softmax, without mixing, {_ON_BOTH}", _GREEN, "D", _DOT),
-    "softmax_augmented_flip": Look(f"Softmax, without mixing, flips, {_ON_BOTH}", _GREEN, "^", _BOTH),
-    "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, "P", _DASH),
-    "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, "s", _DASH),
-    "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, "D", _DOT),
-    "softmax_mixed_exposed": Look("Softmax, augmented, outlier exposure", _PINK, "s", _BOTH),
-    "softmax_mixed_none_class": Look("Softmax, augmented, NONE as a class", _PINK, "D", _BOTH),
-    "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, "s", _DASH),
-    "softmax_mixed_ensemble_degraded": Look(f"Softmax, augmented, ensemble, {_ON_BOTH}", _BLUE, "D", _DOT),
-    "softmax_augmented_ensemble": Look("Softmax, without mixing, ensemble, temperature", _BLUE, "v", _DASH),
-    "softmax_augmented_ensemble_degraded": Look(f"Softmax, without mixing, ensemble, {_ON_BOTH}", _BLUE, "v", _DOT),
-    "ova_fit": Look("One-vs-all, default fit", _ORANGE, "P"),
-    "ova_fit_no_distances": Look("One-vs-all, default fit without distances", _ORANGE, "s", _DASH),
-    "ova_fit_clean": Look("One-vs-all, default fit without degraded images", _ORANGE, "^", _DOT),
-    "slova_none_fit": Look("NONE in training, default fit", _WINE, "P", _DASH),
-    "slova_image_mixed": Look("Image recipe", _RED, "*"),
-    "slova_image_mixed_no_distances": Look("Image recipe, fit without distances", _RED, "<", _DASH),
-    "slova_image_mixed_flip": Look("Image recipe, flips", _RED, "^"),
-    "slova_image_mixed_ensemble": Look("Image recipe, ensemble", _BLUE, "*", _BOTH),
-    "slova_image": Look("Image recipe without mixing", _WINE, "*"),
-    "slova_image_ova": Look("Image recipe without mixing, without cross-entropy", _WINE, "v", _DOT),
-    "slova_image_no_distances": Look("Image recipe without mixing, fit without distances", _WINE, "<", _DASH),
-    "slova_image_neighbours": Look("Image recipe without mixing, nearest neighbours as a distance", _WINE, "P", _BOTH),
-    "slova_image_flip": Look("Image recipe without mixing, flips", _WINE, "^"),
-    "slova_image_turns": Look("Image recipe without mixing, quarter turns", _WINE, "D", _DOT),
-    "slova_image_ensemble": Look("Image recipe without mixing, ensemble", _BLUE, "P", _BOTH),
-    "retrofit": Look("Retrofitted softmax", _OLIVE, "D", _BOTH),
-    "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, "d", _DOT),
-    "energy": Look("Energy", _BLACK, "1", _DOT),
-    "max_logit": Look("Max logit", _BLACK, "2", _DASH),
-    "knn": Look("Nearest neighbours", _BLACK, "3", _BOTH),
-    "mahalanobis": Look("Mahalanobis", _BLACK, "4"),
-    "vim": Look("ViM", _BLACK, "+", _DOT),
-    "dac": Look("DAC", _GREEN, "P", _DASH),
-    "dac_degraded": Look("DAC on clean and degraded images", _GREEN, "d", _DOT),
-    "energy_scaling": Look("Energy-based scaling", _GREEN, "X", _DOT),
-    "gen": Look("GEN", _BLACK, "x", _DASH),
-    "fdbd": Look("fDBD", _BLACK, "|", _BOTH),
-    "ash": Look("ASH-S", _BLACK, "_", _DOT),
-    "softmax_augmented_dac": Look("Softmax, without mixing, DAC", _GREEN, "s", _DASH),
-    "softmax_augmented_dac_degraded": Look(
-        "Softmax, without mixing, DAC on clean and degraded images", _GREEN, "D", _DOT
-    ),
-    "softmax_augmented_energy_scaling": Look("Softmax, without mixing, energy-based scaling", _GREEN, "^", _BOTH),
-    "softmax_augmented_gen": Look("Softmax, without mixing, GEN", _OLIVE, "x", _DASH),
-    "softmax_augmented_fdbd": Look("Softmax, without mixing, fDBD", _OLIVE, "|", _BOTH),
-    "softmax_augmented_ash": Look("Softmax, without mixing, ASH-S", _OLIVE, "_", _DOT),
-    "softmax_augmented_knn": Look("Softmax, without mixing, nearest neighbours", _OLIVE, "3", _BOTH),
+    "slova_paper_fit": Look("SLOVA, the paper's fit", _RED, _BOTH),
+    "slova_clean": Look("SLOVA, no noise in calibration", _RED, _DOT),
+    "slova_distance": Look("SLOVA, distance-aware", _RED, _BOTH),
+    "slova_mirror": Look("SLOVA, distance-aware, flip test-time augmentation", _BLACK, _DASH),
+    "slova_ensemble": Look("SLOVA, ensemble", _BLUE, _DASH),
+    "slova_distance_ensemble": Look("SLOVA, ensemble, distance-aware", _BLUE, _BOTH),
+    "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, _BOTH),
+    "slova_none": Look("SLOVA, NONE in training", _WINE),
+    "temperature_degraded": Look("Temperature, clean and degraded images", _GREY, _DOT),
+    "softmax_fit": Look("Softmax, default fit", _GREY),
+    "logitnorm": Look("LogitNorm, temperature", _OLIVE, _DASH),
+    "rotpred": Look("RotPred, temperature", _OLIVE),
+    "augmix": Look("AugMix, temperature", _GREEN),
+    "augmix_degraded": Look("AugMix, temperature on clean and degraded images", _GREEN, _DOT),
+    "pixmix": Look("PixMix-like, temperature", _GREEN, _DASH),
+    "pixmix_degraded": Look("PixMix-like, temperature on clean and degraded images", _GREEN, _BOTH),
+    "softmax_mixed": Look("Softmax, augmented, temperature", _SKY),
+    "softmax_mixed_degraded": Look("Softmax, augmented, temperature on clean and degraded images", _SKY, _DOT),
+    "softmax_mixed_flip": Look("Softmax, augmented, flips, temperature on clean and degraded images", _SKY, _BOTH),
+    "softmax_mixed_fit": Look("Softmax, augmented, default fit", _SKY, _DASH),
+    "softmax_augmented": Look("Softmax, without mixing, temperature", _GREEN),
+    "softmax_augmented_degraded": Look(f"Softmax, without mixing, {_ON_BOTH}", _GREEN, _DOT),
+    "softmax_augmented_flip": Look(f"Softmax, without mixing, flips, {_ON_BOTH}", _GREEN, _BOTH),
+    "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, _DASH),
+    "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, _DASH),
+    "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, _DOT),
+    "softmax_mixed_exposed": Look("Softmax, augmented, outlier exposure", _PINK, _BOTH),
+    "softmax_mixed_none_class": Look("Softmax, augmented, NONE as a class", _PINK, _BOTH),
+    "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, _DASH),
+    "softmax_mixed_ensemble_degraded": Look(f"Softmax, augmented, ensemble, {_ON_BOTH}", _BLUE, _DOT),
+    "softmax_augmented_ensemble": Look("Softmax, without mixing, ensemble, temperature", _BLUE, _DASH),
+    "softmax_augmented_ensemble_degraded": Look(f"Softmax, without mixing, ensemble, {_ON_BOTH}", _BLUE, _DOT),
+    "ova_fit": Look("One-vs-all, default fit", _ORANGE),
+    "ova_fit_no_distances": Look("One-vs-all, default fit without distances", _ORANGE, _DASH),
+    "ova_fit_clean": Look("One-vs-all, default fit without degraded images", _ORANGE, _DOT),
+    "slova_none_fit": Look("NONE in training, default fit", _WINE, _DASH),
+    "slova_image_mixed": Look("Image recipe", _RED),
+    "slova_image_mixed_no_distances": Look("Image recipe, fit without distances", _RED, _DASH),
+    "slova_image_mixed_flip": Look("Image recipe, flips", _RED),
+    "slova_image_mixed_ensemble": Look("Image recipe, ensemble", _BLUE, _BOTH),
+    "slova_image": Look("Image recipe without mixing", _WINE),
+    "slova_image_ova": Look("Image recipe without mixing, without cross-entropy", _WINE, _DOT),
+    "slova_image_no_distances": Look("Image recipe without mixing, fit without distances", _WINE, _DASH),
+    "slova_image_neighbours": Look("Image recipe without mixing, nearest neighbours as a distance", _WINE, _BOTH),
+    "slova_image_flip": Look("Image recipe without mixing, flips", _WINE),
+    "slova_image_turns": Look("Image recipe without mixing, quarter turns", _WINE, _DOT),
+    "slova_image_ensemble": Look("Image recipe without mixing, ensemble", _BLUE, _BOTH),
+    "retrofit": Look("Retrofitted softmax", _OLIVE, _BOTH),
+    "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, _DOT),
+    "energy": Look("Energy", _BLACK, _DOT),
+    "max_logit": Look("Max logit", _BLACK, _DASH),
+    "knn": Look("Nearest neighbours", _BLACK, _BOTH),
+    "mahalanobis": Look("Mahalanobis", _BLACK),
+    "vim": Look("ViM", _BLACK, _DOT),
+    "dac": Look("DAC", _GREEN, _DASH),
+    "dac_degraded": Look("DAC on clean and degraded images", _GREEN, _DOT),
+    "energy_scaling": Look("Energy-based scaling", _GREEN, _DOT),
+    "gen": Look("GEN", _BLACK, _DASH),
+    "fdbd": Look("fDBD", _BLACK, _BOTH),
+    "ash": Look("ASH-S", _BLACK, _DOT),
+    "softmax_augmented_dac": Look("Softmax, without mixing, DAC", _GREEN, _DASH),
+    "softmax_augmented_dac_degraded": Look("Softmax, without mixing, DAC on clean and degraded images", _GREEN, _DOT),
+    "softmax_augmented_energy_scaling": Look("Softmax, without mixing, energy-based scaling", _GREEN, _BOTH),
+    "softmax_augmented_gen": Look("Softmax, without mixing, GEN", _OLIVE, _DASH),
+    "softmax_augmented_fdbd": Look("Softmax, without mixing, fDBD", _OLIVE, _BOTH),
+    "softmax_augmented_ash": Look("Softmax, without mixing, ASH-S", _OLIVE, _DOT),
+    "softmax_augmented_knn": Look("Softmax, without mixing, nearest neighbours", _OLIVE, _BOTH),
     "fitted": Look("Sum of powers, fitted to the exact curve", _ORANGE),  # the curves of Appendix A
-    "exact": Look("Exact", _BLACK, "o", _DOT),
-    "approximate": Look("Approximation 1 − (1 − P)ᴷ", _BLUE, "o", _DASH),
+    "exact": Look("Exact", _BLACK, _DOT),
+    "approximate": Look("Approximation 1 − (1 − P)ᴷ", _BLUE, _DASH),
 }
 BEYOND = (  # methods that the paper does not have
     *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
@@ -203,8 +190,8 @@ def paper_shifts(shifts: Iterable[str]) -> tuple[str, ...]:
 
 def look(method: str, variant: str = "") -> Look:
     """The appearance of a method. An unknown method gets a colour that depends on its name."""
-    known = METHODS.get(method) or Look(title(method), _SPARE[sum(map(ord, method)) % len(_SPARE)], "d", _BOTH)
-    return Look(f"{known.name}, {variant}", known.colour, known.marker, known.dash) if variant else known
+    known = METHODS.get(method) or Look(title(method), _SPARE[sum(map(ord, method)) % len(_SPARE)], _BOTH)
+    return Look(f"{known.name}, {variant}", known.colour, known.dash) if variant else known
 
 
 def ordered(methods: Iterable[str]) -> list[str]:
@@ -225,7 +212,7 @@ def metric(name: str) -> Metric:
     if name in METRICS:
         return METRICS[name]
     base = METRICS.get(name.partition("_")[0], Metric(title(name)))
-    return Metric(title(name), base.larger, base.digits)
+    return Metric(title(name), base.larger)
 
 
 def better(name: str) -> str:

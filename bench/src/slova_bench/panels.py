@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from slova_bench.exhibit import Exhibit, Kind
 from slova_bench.frame import Frame, Name, frame
@@ -13,18 +13,14 @@ __all__ = ["CONFIDENT", "PANELS", "Source", "panel"]
 CONFIDENT = ("shift", "ood", "ablation")  # experiments with histograms
 
 
-@dataclass(frozen=True)
-class Source:
-    """The contents of a results folder for one experiment and training set; `missing` is the command to run where there
-    are none. `chart` is how they are drawn, `ranked` the metrics with ranks."""
+class Source(NamedTuple):
+    """The results of one experiment on one training set. `chart` is how they are drawn; `missing` is the command to run
+    where there are none."""
 
-    experiment: str
-    on: str
     chart: str
-    ranked: tuple[str, ...]
-    rows: Frame = field(default_factory=lambda: frame(()))
-    histograms: Frame = field(default_factory=lambda: frame(()))
-    planes: Frame = field(default_factory=lambda: frame(()))
+    rows: Frame
+    histograms: Frame
+    planes: Frame
     missing: str = ""
 
     @property
@@ -34,69 +30,35 @@ class Source:
         return list(pairs.itertuples(index=False, name=None))
 
 
-def panel(experiment: str, chart: str, title: str, about: str = "", ranked: tuple[str, ...] = ()) -> Exhibit:
+def panel(experiment: str, chart: str, title: str, about: str = "") -> Exhibit:
     """A panel of the page: the numbers of one experiment. It is there without rows, too, with the command to run."""
 
     def make(results: ResultsFolder, on: str) -> Source:
-        empty = Source(experiment, on, chart, ranked)
+        nothing = frame(())
         try:
-            found = replace(empty, rows=results.rows(experiment, on), histograms=results.histograms(experiment, on))
+            rows, histograms = results.rows(experiment, on), results.histograms(experiment, on)
         except MissingRowsError as error:
-            return replace(empty, missing=str(error))
-        return replace(found, planes=results.planes(on)) if chart == "plane" else found
+            return Source(chart, nothing, nothing, nothing, str(error))
+        return Source(chart, rows, histograms, results.planes(on) if chart == "plane" else nothing)
 
     return Exhibit(Kind.PANEL, experiment, title, "", experiment, make, about)
 
 
+SHIFT = "Test images under many corruptions at five severities: how accurate and how well calibrated is each method?"
+OOD = "Images of no known class: a good method has low confidence (MMC) and separates them from test images (AUROC)."
+STEPS = "The effect of each step: softmax, one-vs-all, its SLOVA readout, and the calibrated readout."
+FIT = "The calibration fit of the paper by its number of terms M and of points n_b; dotted: the optimum."
+FAR = "Confidence along random directions away from test images, where it vanishes by Theorem 3.1."
+PLANES = "Mean confidence on planes through three test images; the first of them is in the middle."
+MAPS = "Calibrated by uncalibrated probability: the fitted calibrator as a line, the data it was fitted to as dots."
+CURVE = "The calibration curve of an uninformative network: exact, the paper's approximation, and a sum of powers."
 PANELS = (
-    panel(
-        "shift",
-        "severity",
-        "Shifted data",
-        "Test images under many corruptions at five severities: how accurate and how well calibrated is each method?",
-        ("ece", "nll", "brier", "accuracy"),
-    ),
-    panel(
-        "ood",
-        "sets",
-        "Out-of-distribution data",
-        "Images of no known class: a good method has low confidence (MMC) and separates them from test images (AUROC).",
-        ("mmc", "auroc", "aupr", "fpr95"),
-    ),
-    panel(
-        "ablation",
-        "severity",
-        "Ablation",
-        "The effect of each step: softmax, one-vs-all, its SLOVA readout, and the calibrated readout.",
-    ),
-    panel(
-        "stability",
-        "variants",
-        "Stability of the fit",
-        "The calibration fit of the paper by its number of terms M and of points n_b; dotted: the optimum.",
-    ),
-    panel(
-        "directions",
-        "distance",
-        "Far away in random directions",
-        "Confidence along random directions away from test images, where it vanishes by Theorem 3.1.",
-    ),
-    panel(
-        "plane",
-        "plane",
-        "Planes through images",
-        "Mean confidence on planes through three test images; the first of them is in the middle.",
-    ),
-    panel(
-        "maps",
-        "maps",
-        "Calibrators",
-        "Calibrated by uncalibrated probability: the fitted calibrator as a line, the data it was fitted to as dots.",
-    ),
-    panel(
-        "appendix",
-        "curve",
-        "Complete ignorance",
-        "The calibration curve of an uninformative network: exact, the paper's approximation, and a sum of powers.",
-    ),
+    panel("shift", "severity", "Shifted data", SHIFT),
+    panel("ood", "sets", "Out-of-distribution data", OOD),
+    panel("ablation", "severity", "Ablation", STEPS),
+    panel("stability", "variants", "Stability of the fit", FIT),
+    panel("directions", "distance", "Far away in random directions", FAR),
+    panel("plane", "plane", "Planes through images", PLANES),
+    panel("maps", "maps", "Calibrators", MAPS),
+    panel("appendix", "curve", "Complete ignorance", CURVE),
 )

@@ -35,7 +35,8 @@ def charts() -> dict[str, dict[str, Any]]:
     number = alt.X("level:Q").title("$x").scale(type="log", nice=False, padding=8).axis(tickCount=4, format="~s")
     drawn = {
         "severity": _lines(severity),
-        "boxes": _boxes(),
+        "types": _lines(severity, _over_types(), errors=False),
+        "boxes": _boxes(severity),
         "sets": _bars(),
         "distance": _lines(distance),
         "variants": _lines(number) + _optimum(),
@@ -47,21 +48,40 @@ def charts() -> dict[str, dict[str, Any]]:
     return {name: specification(spec) for name, spec in drawn.items()}
 
 
-def _lines(x: Any) -> Any:
+def _lines(x: Any, data: Any = None, *, errors: bool = True) -> Any:
     """A line a method with its numbers at the points, and the standard error over seeds where there is one."""
-    base = chart().encode(x=x, y=alt.Y("value:Q").title("$y").scale(zero=False), color=COLOUR, detail="name:N")
-    errors = base.mark_rule(opacity=0.5, **SILENT).encode(y=alt.Y("low:Q").title("$y"), y2="high:Q")
-    return base.mark_line(**SILENT).encode(strokeDash=DASH) + errors + base.mark_point(**DOTS).encode(tooltip=TIP)
+    base = (data or chart()).encode(
+        x=x, y=alt.Y("value:Q").title("$y").scale(zero=False), color=COLOUR, detail="name:N"
+    )
+    rules = base.mark_rule(opacity=0.5, **SILENT).encode(y=alt.Y("low:Q").title("$y"), y2="high:Q")
+    lines, points = base.mark_line(**SILENT).encode(strokeDash=DASH), base.mark_point(**DOTS).encode(tooltip=TIP)
+    return lines + rules + points if errors else lines + points
+
+
+def _over_types() -> Any:
+    """The mean and the quartiles of the values of a method at a severity, over the types of shift."""
+    three = " + ', ' + ".join(f"format(datum.{name}, '.3f')" for name in ("q25", "median", "q75"))
+    return (
+        chart()
+        .transform_aggregate(
+            count="count()", value="mean(value)", least="min(value)", q25="q1(value)", median="median(value)",
+            q75="q3(value)", most="max(value)", groupby=["name", "colour", "dash", "solid", "order", "level"],
+        )
+        .transform_calculate(
+            where="'severity ' + datum.level",
+            says=f"format(datum.value, '.3f') + (datum.count > 1 ? ', quartiles ' + {three} : '')",
+        )
+    )  # fmt: skip
 
 
 def _optimum() -> Any:
     return chart("optimum").mark_rule(strokeDash=[2, 3]).encode(y="value:Q", color=COLOUR, tooltip=TIP)
 
 
-def _boxes() -> Any:
+def _boxes(severity: Any) -> Any:
     """Quartiles over the types of shift; the whiskers are the extremes."""
-    place = {"x": alt.X("level:O").title("severity").axis(labelAngle=0), "xOffset": alt.XOffset("order:O")}
-    base = chart().encode(**place, y=alt.Y("median:Q").title("$y").scale(zero=False), color=COLOUR, tooltip=TIP)
+    y = alt.Y("median:Q").title("$y").scale(zero=False)
+    base = _over_types().encode(x=severity, xOffset=alt.XOffset("order:O"), y=y, color=COLOUR, tooltip=TIP)
     whiskers = base.mark_rule(**SILENT).encode(y=alt.Y("least:Q").title("$y"), y2="most:Q")
     boxes = base.mark_bar(fillOpacity=0.35, strokeWidth=1, description=SPOKEN).encode(stroke=STROKE, strokeDash=DASH)
     boxes = boxes.encode(y=alt.Y("q25:Q").title("$y"), y2="q75:Q")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,7 @@ from slova_bench.figures.charts import charts
 from slova_bench.frame import NAME, Frame, Name, names
 
 __all__ = [
-    "MOST",
-    "below",
-    "beside",
-    "finished",
-    "grid",
-    "groups",
-    "inlined",
-    "keyed",
-    "looked",
-    "panel",
-    "save",
+    *("MOST", "below", "beside", "finished", "groups", "inlined", "keyed", "logarithmic", "looked", "panel", "save"),
     "scaled",
 ]
 
@@ -37,12 +26,11 @@ Spec = dict[str, Any]
 MOST = 8  # marks in a group
 INK, MUTED, LINE = "#222222", "#666666", "#e2e2e2"
 WORDS = {"ink": INK, "muted": "#999999"}
-FONT = "DejaVu Sans, Verdana, sans-serif"
 TEXT = {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
 CONFIG: Spec = {
     "aria": False,
     "background": "white",
-    "font": FONT,
+    "font": "DejaVu Sans, Verdana, sans-serif",
     "view": {"stroke": None},
     "axis": {**TEXT, "gridColor": LINE, "domainColor": LINE, "tickColor": LINE},
     "legend": {**TEXT, "labelColor": INK, "labelLimit": 0, "symbolStrokeWidth": 2, "symbolSize": 110},
@@ -52,8 +40,6 @@ CONFIG: Spec = {
     "point": {"size": 22, "opacity": 1},
     "rule": {"strokeWidth": 1},
 }  # fmt: skip
-
-
 OWN_KEYS = {"resolve": {"scale": dict.fromkeys(("color", "stroke", "strokeDash"), "independent")}}
 POWER = "datum.value < 0.001 || datum.value > 10000 ? format(datum.value, '~e') : format(datum.value, '.6~g')"
 
@@ -61,19 +47,35 @@ POWER = "datum.value < 0.001 || datum.value > 10000 ? format(datum.value, '~e') 
 def panel(
     chart: str, title: str = "", *, width: int, height: int, words: Mapping[str, Any] | None = None, **data: Frame
 ) -> Spec:
-    """A chart of the page with its data. `words` are the titles that depend on the choice."""
-    spec = _filled(_charts()[chart], {**WORDS, **(words or {})})
+    """A chart of the page with its data, without what only a pointer or a screen reader finds. `words` are the titles
+    that depend on the choice."""
+    known = {**WORDS, **(words or {})}
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, str) and part.startswith("$"):
+            return known.get(part[1:], part)
+        if isinstance(part, list):
+            return [one for one in part if not _is_unseen(one)]
+        if isinstance(part, dict):
+            return {key: one for key, one in part.items() if key not in ("tooltip", "description")}
+        return part
+
+    spec = inlined(_mapped({**library_charts(), **charts()}[chart], filled), **data)
     above = {"title": textwrap.wrap(title, width // 7)} if title else {}
-    return {**inlined(spec, **data), "width": width, "height": height, **above}
+    return {**spec, "width": width, "height": height, **above}
+
+
+def _is_unseen(layer: Any) -> bool:
+    return isinstance(layer, dict) and isinstance(layer.get("mark"), dict) and layer["mark"].get("opacity") == 0
 
 
 def inlined(spec: Spec, **data: Frame) -> Spec:
     """A specification with these data in place of their names."""
 
     def valued(part: Any) -> Any:
-        if isinstance(part, dict) and isinstance(source := part.get("data"), dict) and source.get("name") in data:
-            return {**part, "data": {"values": _records(data[source["name"]])}}
-        return part
+        if not isinstance(part, dict) or (name := (part.get("data") or {}).get("name")) not in data:
+            return part
+        return {**part, "data": {"values": json.loads(pd.DataFrame(data[name]).to_json(orient="records"))}}
 
     return {key: part for key, part in _mapped(spec, valued).items() if key not in ("$schema", "config")}
 
@@ -86,8 +88,8 @@ def looked(rows: Frame, order: Sequence[Name] = ()) -> Frame:
     found = rows.assign(
         name=[looks[key].name for key in keys],
         colour=[looks[key].colour for key in keys],
-        dash=[list(looks[key].dash) or [1, 0] for key in keys],
-        solid=[0.4 if looks[key].dash else 1 for key in keys],
+        dash=[list(looks[key].dash) for key in keys],
+        solid=[1 if looks[key].dash == labels.SOLID else 0.4 for key in keys],
         order=[order.index(key) for key in keys],
     )
     return found.sort_values("order", kind="stable")
@@ -107,7 +109,7 @@ def groups(found: Sequence[Name], control: Name = ("slova", "")) -> list[list[Na
 def keyed(spec: Spec, order: Sequence[Name], *, columns: int = 2, symbol: str = "square") -> Spec:
     """With a legend below: colours and dashes by the names of methods."""
     looks = [labels.look(*name) for name in order]
-    values = {"colour": [look.colour for look in looks], "dash": [list(look.dash) or [1, 0] for look in looks]}
+    values = {"colour": [look.colour for look in looks], "dash": [list(look.dash) for look in looks]}
     legend = {"orient": "bottom", "columns": columns, "symbolType": symbol, "title": None}
 
     def with_key(channel: Any) -> Any:
@@ -128,10 +130,6 @@ def below(parts: Iterable[Spec], *, own_keys: bool = False) -> Spec:
     return {"vconcat": list(parts), **(OWN_KEYS if own_keys else {})}
 
 
-def grid(parts: Iterable[Spec], columns: int) -> Spec:
-    return {"concat": list(parts), "columns": columns}
-
-
 def scaled(spec: Spec, channel: str, axis: Mapping[str, Any] | None = None, **scale: Any) -> Spec:
     """With other properties of the scale and the axis of a channel, in every layer."""
 
@@ -139,25 +137,17 @@ def scaled(spec: Spec, channel: str, axis: Mapping[str, Any] | None = None, **sc
         if not isinstance(part, dict) or not isinstance(own := part.get(channel), dict) or "field" not in own:
             return part
         changed = {**own, "scale": {**(own.get("scale") or {}), **scale}}
-        if axis:
-            changed["axis"] = {**(own.get("axis") or {}), **axis}
-        return {**part, channel: changed}
+        return {**part, channel: changed | ({"axis": {**(own.get("axis") or {}), **axis}} if axis else {})}
 
     return dict(_mapped(spec, with_scale))
 
 
 def logarithmic(spec: Spec, channel: str, low: float, high: float) -> Spec:
     """A logarithmic axis with ticks at powers of ten, and between them on a short axis."""
-    steps = (
-        (1.0,) if high / low > 100 else (1.0, 2.0, 5.0) if high / low > 5 else (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    )
+    steps = (1.0,) if high / low > 100 else (1.0, 2.0, 5.0) if high / low > 5 else (1, 1.2, 1.5, 2, 3, 4, 5, 7)
     ticks = [step * 10.0**power for power in range(-12, 12) for step in steps]
-    axis = {
-        "values": [tick for tick in ticks if low <= tick <= high],
-        "labelExpr": POWER,
-        "labelOverlap": False,
-        "tickCount": 50,
-    }
+    values = [tick for tick in ticks if low <= tick <= high]
+    axis = {"values": values, "labelExpr": POWER, "labelOverlap": False, "tickCount": 50}
     return scaled(spec, channel, axis, type="log", domain=[low, high], nice=False)
 
 
@@ -180,37 +170,11 @@ def save(spec: Spec, stem: str | Path, *, kinds: Sequence[str] = ("svg", "png"))
     return paths
 
 
-@cache
-def _charts() -> Mapping[str, Spec]:
-    return {**library_charts(), **charts()}
-
-
-def _filled(spec: Any, words: Mapping[str, Any]) -> Any:
-    """A specification with its words, without what only a pointer or a screen reader finds."""
-    if isinstance(spec, str):
-        return words.get(spec[1:], spec) if spec.startswith("$") else spec
-    if isinstance(spec, list):
-        return [_filled(part, words) for part in spec if not _is_unseen(part)]
-    if not isinstance(spec, dict):
-        return spec
-    return {key: _filled(part, words) for key, part in spec.items() if key not in ("tooltip", "description")}
-
-
-def _is_unseen(layer: Any) -> bool:
-    return isinstance(layer, dict) and isinstance(layer.get("mark"), dict) and layer["mark"].get("opacity") == 0
-
-
-def _records(rows: Frame) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(pd.DataFrame(rows).to_json(orient="records"))
-    return found
-
-
 def _mapped(spec: Any, change: Callable[[Any], Any]) -> Any:
     """Every part of a specification, changed from the inside; data stay as they are."""
     if isinstance(spec, list):
-        return [_mapped(part, change) for part in spec]
+        return change([_mapped(part, change) for part in spec])
     if isinstance(spec, dict):
-        return change(
-            {key: part if key in ("data", "datasets") else _mapped(part, change) for key, part in spec.items()}
-        )
-    return spec
+        kept = ("data", "datasets")
+        return change({key: part if key in kept else _mapped(part, change) for key, part in spec.items()})
+    return change(spec)

@@ -1,8 +1,9 @@
-"""The rows of each figure, or an error that states the command to run."""
+"""What each figure is drawn of, or an error that states the command to run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 from slova_bench import labels
 from slova_bench.compare import Comparison
@@ -10,32 +11,36 @@ from slova_bench.exhibit import rows_across
 from slova_bench.frame import Frame, where
 from slova_bench.ranks import Ranking
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables.ranks import ood_comparison, shift_comparison
 
-__all__ = ["curves", "histograms", "new_rows", "ood_ranking", "planes", "rows", "shift_ranking", "usual_rows"]
+__all__ = ["METRICS", "Source", "beyond_rows", "curves", "histograms", "planes", "ranking", "rows", "usual_rows"]
 
+METRICS = ("accuracy", "ece", "nll", "brier")
 BESIDE = ("temperature", "ensemble", "slova")  # the methods that new ones are compared with
+Source = Callable[[ResultsFolder, str], Any]
 
 
-def rows(results: ResultsFolder, on: str, experiment: str, metrics: Sequence[str]) -> Frame:
+def rows(experiment: str, *metrics: str) -> Source:
     """The rows with these metrics, all of which must be present, under the shifts of the paper."""
-    found = where(_of_paper(results.rows(experiment, on)), metric=metrics)
-    lacking = [metric for metric in metrics if metric not in found["metric"].unique()]
-    if lacking:
-        raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
-    return found
+
+    def read(results: ResultsFolder, on: str) -> Frame:
+        found = where(_of_paper(results.rows(experiment, on)), metric=metrics)
+        if lacking := [metric for metric in metrics if metric not in found["metric"].unique()]:
+            raise _missing(f"rows with {' and '.join(lacking)}", experiment, on)
+        return found
+
+    return read
 
 
-def usual_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
+def usual_rows(results: ResultsFolder, on: str) -> Frame:
     """Rows under shift, without further fits, and the methods beyond the paper, which have their own."""
-    found = rows(results, on, "shift", metrics)
+    found: Frame = rows("shift", *METRICS)(results, on)
     usual = found[~found["method"].isin([*labels.BEYOND, *labels.VARIANTS])]
     return usual if len(usual) else found
 
 
-def new_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
+def beyond_rows(results: ResultsFolder, on: str) -> Frame:
     """Rows under shift of the methods beyond the paper and their baselines."""
-    found = rows(results, on, "shift", metrics)
+    found = rows("shift", *METRICS)(results, on)
     if not found["method"].isin(labels.BEYOND).any():
         raise _missing("rows of methods beyond the paper, such as slova_distance,", "shift", on)
     return where(found, method=[*labels.BEYOND, *BESIDE])
@@ -44,17 +49,21 @@ def new_rows(results: ResultsFolder, on: str, metrics: Sequence[str]) -> Frame:
 def curves(results: ResultsFolder, on: str) -> Frame:
     """Rows of the appendix. It involves no network, so the rows of any data set will do."""
     sets = results.sets("appendix")
-    return rows(results, on if on in sets or not sets else sets[0], "appendix", ("calibrated",))
-
-
-def histograms(results: ResultsFolder, on: str, *, shifted: bool | None = None) -> Frame:
-    """Histograms of the experiment `shift`, without further fits: of shifted sets, of the clean one, or of both."""
-    found = _of_paper(results.histograms("shift", on))
-    found = found[~found["method"].isin(labels.VARIANTS)]
-    found = found if shifted is None else found[(found["shift"] != "") == shifted]
-    if not len(found):
-        raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
+    found: Frame = rows("appendix", "calibrated")(results, on if on in sets or not sets else sets[0])
     return found
+
+
+def histograms(*sides: bool) -> Source:
+    """Histograms of the experiment `shift`, without further fits: of the clean set (False), of shifted ones (True)."""
+
+    def read(results: ResultsFolder, on: str) -> Frame:
+        found = _of_paper(results.histograms("shift", on))
+        found = found[~found["method"].isin(labels.VARIANTS) & (found["shift"] != "").isin(sides)]
+        if not len(found):
+            raise _missing("confidence histograms, which are made together with new rows,", "shift", on)
+        return found
+
+    return read
 
 
 def planes(results: ResultsFolder, on: str) -> Frame:
@@ -64,23 +73,17 @@ def planes(results: ResultsFolder, on: str) -> Frame:
     return found
 
 
-def shift_ranking(results: ResultsFolder, on: str) -> Ranking:
-    """That of the table of ranks: the methods of the paper on the shifts of the paper."""
-    return _pooled(shift_comparison, results.rows("shift", on), results, on)
+def ranking(experiment: str, compared: Callable[[Frame, Frame], Comparison]) -> Source:
+    """That of the table of ranks; of all training sets together where none is named."""
 
+    def read(results: ResultsFolder, on: str) -> Ranking:
+        found = results.rows(experiment, on) if on else rows_across(results, experiment)
+        try:
+            return compared(found, results.paper).pooled
+        except MissingRowsError as error:
+            raise _missing("rows to compare", experiment, on or "cifar10", f" ({error})") from None
 
-def ood_ranking(results: ResultsFolder, on: str) -> Ranking:
-    """That of the table of ranks, over all pairs of a training set and an OOD set. Without rows, the error names
-    `on`."""
-    return _pooled(ood_comparison, rows_across(results, "ood"), results, on or "cifar10")
-
-
-def _pooled(compared: Callable[..., Comparison], found: Frame, results: ResultsFolder, on: str) -> Ranking:
-    try:
-        return compared(found, results.paper).pooled
-    except MissingRowsError as error:
-        experiment = "shift" if compared is shift_comparison else "ood"
-        raise _missing("rows to compare", experiment, on, f" ({error})") from None
+    return read
 
 
 def _of_paper(found: Frame) -> Frame:

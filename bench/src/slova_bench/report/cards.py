@@ -13,8 +13,9 @@ from slova_bench.frame import Frame, per_seed, where
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.store import XZ, file_name
 from slova_bench.tables.seeds import estimate
+from slova_bench.tables.table import Column, number, table, text
 
-__all__ = ["NETWORKS", "card", "write_cards"]
+__all__ = ["write_cards"]
 
 NETWORKS = {
     "softmax": ("softmax", "temperature"),
@@ -71,15 +72,11 @@ def _recipe(recipe: Mapping[str, Any]) -> str:
 
 def _files(what: Mapping[str, Any], seeds: Sequence[int]) -> str:
     """The files of the seeds, as far as the repository has them."""
-    names = {seed: _file(what, seed) for seed in seeds}
+    decides = {name: what[name] for name in DECIDES}
+    names = {seed: file_name("weights", {**decides, "seed": seed}, f"safetensors{XZ}") for seed in seeds}
     kept = {seed: name for seed, name in names.items() if name in zoo.checksums()}
     files = ", ".join(f"`{name}`" for name in kept.values())
     return f"files: {files}" if kept == names else f"files of {', '.join(map(str, kept)) or 'none'}: {files}"
-
-
-def _file(what: Mapping[str, Any], seed: int) -> str:
-    what = {**{name: what[name] for name in DECIDES}, "seed": seed}
-    return file_name("weights", what, f"safetensors{XZ}")
 
 
 def _short(name: str) -> str:
@@ -92,23 +89,12 @@ def _measured(
 ) -> list[str]:
     """A table of readouts by metrics; empty without rows."""
     inside = rows[(rows["shift"] == "") & ((rows["test"] == f"{on}-test") != ood)]
-    columns = [per_seed(where(inside, metric=metric)) for metric in metrics]
-    found = {name: [_mean(column.get((name, ""), {})) for column in columns] for name in readouts}
-    if not any(value for values in found.values() for value in values):
-        return []
-    heads = [_head(metric, judged=ood or metric != "mmc") for metric in metrics]
-    lines = [["Readout", *heads], ["---"] * (len(heads) + 1)]
-    lines += [[labels.look(name).name, *(value or "–" for value in values)] for name, values in found.items()]
-    return [f"{title}:", "", *(f"| {' | '.join(line)} |" for line in lines), ""]
-
-
-def _head(metric: str, *, judged: bool) -> str:
-    name = labels.metric(metric).name
-    return f"{name} {labels.better(metric)}" if judged else name
-
-
-def _mean(seeds: Mapping[int, float]) -> str:
-    if not seeds:
-        return ""
-    found = estimate(seeds)
-    return f"{found.mean:.4f}" + ("" if found.error is None else f" ± {found.error:.4f}")
+    columns = [Column("Readout", entries={name: text(labels.look(name).name) for name in readouts})]
+    for metric in metrics:
+        values = per_seed(where(inside, metric=metric))
+        found = {name: estimate(values[name, ""]) for name in readouts if (name, "") in values}
+        entries = {name: number(one.mean, error=one.error, digits=4) for name, one in found.items()}
+        head = labels.head(metric) if ood or metric != "mmc" else labels.metric(metric).name
+        columns.append(Column(head, entries=entries))
+    filled = any(column.entries for column in columns[1:])
+    return [f"{title}:", "", table("measured", title, columns, readouts).markdown()] if filled else []

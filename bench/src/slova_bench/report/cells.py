@@ -1,4 +1,4 @@
-"""Panels as data of the page: means over seeds, histograms, ranks and planes, compact enough for a file."""
+"""Panels as data of the page: means over seeds, histograms, ranks and planes, as columns compact enough for a file."""
 
 from __future__ import annotations
 
@@ -6,80 +6,89 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from slova.report.bins import bin_columns
 from slova_bench import labels
 from slova_bench.compare import compare
-from slova_bench.exhibit import Exhibit
 from slova_bench.frame import NAME, SET, Frame, Name, grouped, over_seeds, total, where
 from slova_bench.panels import CONFIDENT, Source
-from slova_bench.report.series import key
+from slova_bench.tables.ranks import p_value
 
-__all__ = ["columns", "content"]
+__all__ = ["columns", "numbers"]
 
 DIGITS = 5
 CONTROL = "slova"
+RANKED = {"shift": ("ece", "nll", "brier", "accuracy"), "ood": ("mmc", "auroc", "aupr", "fpr95")}
+PLACE = ["series", *SET]
 
 
-def content(exhibit: Exhibit, found: Source, index: Mapping[Name, int]) -> dict[str, Any]:
-    """A panel as data of the page."""
-    shown = {
-        "id": f"{found.experiment}-{found.on}",
-        "experiment": found.experiment,
-        "on": found.on,
-        "chart": found.chart,
-        "title": exhibit.title,
-        "about": exhibit.about,
-        "missing": found.missing,
-    }
-    return shown if found.missing else {**shown, **_numbers(found, index)}
-
-
-def _numbers(found: Source, index: Mapping[Name, int]) -> dict[str, Any]:
-    if found.chart == "variants":
-        return {"cells": _variants(found.rows, index)}
+def numbers(experiment: str, on: str, found: Source, index: Mapping[Name, int]) -> dict[str, Any]:
+    """The numbers of a panel; `index` are the series of the page."""
+    rows = found.rows
+    if found.chart == "variants":  # the parameter is the axis: its name as shift, its value as level; "" is the optimum
+        names = rows["parameter"].where(rows["parameter"] != "", "optimal")
+        rows = rows.assign(variant=rows["preset"], shift=names, level=rows["parameter_value"])
+        return {"cells": columns(rows, index)}
+    inside = experiment == "ood"  # where the test set itself has no rank
+    outside = rows[rows["test"] != f"{on}-test"] if inside else rows
+    ranks = {metric: _ranks(outside, metric, index) for metric in RANKED.get(experiment, ())}
     probable = found.histograms[~found.histograms["method"].isin(labels.SCORES)]
     return {
-        "cells": columns(found.rows, index),
-        "histograms": _histograms(probable, index) if len(probable) and found.experiment in CONFIDENT else None,
-        "ranks": {metric: ranked for metric in found.ranked if (ranked := _ranks(found, metric, index))},
+        "cells": columns(rows, index),
+        "histograms": _histograms(probable, index) if len(probable) and experiment in CONFIDENT else None,
+        "ranks": {metric: ranked for metric, ranked in ranks.items() if ranked},
         "planes": _planes(found.planes, index),
     }
 
 
-def _variants(rows: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
-    """The parameter as the axis: its name as shift, its value as level; without one, a horizontal line."""
-    names = rows["parameter"].where(rows["parameter"] != "", "optimal")
-    return columns(rows.assign(variant=rows["preset"], shift=names, level=rows["parameter_value"]), index)
+def columns(rows: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
+    """Places as columns and, per metric, mean and standard error over seeds (None with one seed)."""
+    means = _placed(over_seeds(rows), index).pivot(index=PLACE, columns="metric", values=["value", "error", "seeds"])
+    there = list(means["value"])
+    metrics = [
+        *(name for name in labels.METRICS if name in there),
+        *(name for name in there if name not in labels.METRICS),
+    ]
+    return {
+        **_places(means.index),
+        "seeds": means["seeds"].max(axis=1).astype(int).tolist(),
+        "metrics": {
+            name: {"mean": _shortened(means["value"][name]), "error": _shortened(means["error"][name])}
+            for name in metrics
+        },
+    }
 
 
 def _histograms(histograms: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
     """The histograms of each place, all seeds together."""
-    groups = histograms.groupby([*NAME, *SET])
-    found = in_place(groups.size().index.to_frame(index=False), index)
-    bins = [total(groups.get_group(key)) for key in found[[*NAME, *SET]].itertuples(index=False, name=None)]
-    return {**spots(found), **bin_columns(bins)}
+    groups = _placed(histograms, index).groupby(PLACE)
+    return {**_places(groups.size().index), **bin_columns([total(own) for _, own in groups])}
 
 
-def _ranks(found: Source, metric: str, index: Mapping[Name, int]) -> dict[str, Any] | None:
+def _ranks(rows: Frame, metric: str, index: Mapping[Name, int]) -> dict[str, Any] | None:
     """Mean ranks over all cells of means over seeds; None if nothing can be compared with the control."""
-    rows = where(found.rows, metric=metric)
-    if found.experiment == "ood":
-        rows = rows[rows["test"] != f"{found.on}-test"]
+    rows = where(rows, metric=metric)
     if metric == "mmc":
         rows = rows[~rows["method"].isin(labels.SCORES)]  # which have no confidence of their own
     try:
         compared = compare(rows, metrics=[metric], control=CONTROL)
     except ValueError:
         return None
-    pooled, numbers = compared.pooled, {key(name): place for name, place in index.items()}
+    pooled, places = compared.pooled, {" ".join(name).strip(): place for name, place in index.items()}
+    middle, control = pooled.mean_ranks[CONTROL], labels.look(CONTROL).name
+    caption = (
+        f"By {labels.metric(metric).name} over {pooled.cells} sets, means over seeds. "
+        f'"All methods are equal" {"is" if pooled.rejects else "cannot be"} rejected (Friedman, {p_value(pooled)}). '
+        f"Within the band, {pooled.distance:.2f} to either side, a method cannot be distinguished from {control} "
+        "(Bonferroni–Dunn)."
+    )
     return {
-        "ranks": [[numbers[name], round(rank, 3)] for name, rank in pooled.mean_ranks.items()],
-        "control": numbers[CONTROL],
-        "distance": round(pooled.distance, 3),
-        "rejects": pooled.rejects,
-        "p": pooled.p,
-        "cells": len(compared.cells),
-        "caution": compared.caution,
+        "ranks": [[places[name], round(rank, 3)] for name, rank in pooled.mean_ranks.items()],
+        "control": places[CONTROL],
+        "band": [max(1, middle - pooled.distance), min(len(pooled.mean_ranks), middle + pooled.distance)],
+        "cells": pooled.cells,
+        "caption": f"{caption} Note: {compared.caution}." if compared.caution else caption,
     }
 
 
@@ -87,62 +96,31 @@ def _planes(planes: Frame, index: Mapping[Name, int]) -> list[dict[str, Any]]:
     """One picture per method, the mean over seeds."""
     if not len(planes):
         return []
-    means = grouped(planes, "alpha", "beta", value="mean").round({"value": 3})
-    found = {index[name]: one[["alpha", "beta", "value"]] for name, one in means.groupby(NAME)}
-    return [{"series": place, "points": found[place].to_numpy().tolist()} for place in sorted(found)]
+    means = _placed(grouped(planes, "alpha", "beta", value="mean").round({"value": 3}), index)
+    return [
+        {"series": place, "points": own[["alpha", "beta", "value"]].to_numpy().tolist()}
+        for place, own in means.groupby("series")
+    ]
 
 
-def columns(rows: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
-    """Places as columns and, per metric, mean and standard error over seeds (None with one seed)."""
-    means = over_seeds(rows)
-    places = in_place(means[[*NAME, *SET]].drop_duplicates(), index)
-    order = list(places[[*NAME, *SET]].itertuples(index=False, name=None))
-    value, error, seeds = (
-        means.pivot(index=[*NAME, *SET], columns="metric", values=part).loc[order]
-        for part in ("value", "error", "seeds")
-    )
+def _placed(rows: Frame, index: Mapping[Name, int]) -> Frame:
+    return rows.assign(series=[index[name] for name in rows[NAME].itertuples(index=False, name=None)])
+
+
+def _places(found: pd.MultiIndex) -> dict[str, Any]:
+    """Places as columns; tests and shifts by their place in a list."""
+    series, test, shift, level = (found.get_level_values(name) for name in PLACE)
+    (tests, test_names), (shifts, shift_names) = pd.factorize(test), pd.factorize(shift)
     return {
-        **spots(places),
-        "seeds": seeds.max(axis=1).astype(int).tolist(),
-        "metrics": {
-            name: {"mean": _shortened(value[name]), "error": _shortened(error[name])} for name in _metrics(value)
-        },
+        "tests": list(test_names),
+        "shifts": list(shift_names),
+        "series": series.tolist(),
+        "test": tests.tolist(),
+        "shift": shifts.tolist(),
+        "level": _shortened(level),
     }
-
-
-def in_place(found: Frame, index: Mapping[Name, int]) -> Frame:
-    """Ordered by series, then by place."""
-    order = [index[name] for name in zip(found["method"], found["variant"], strict=True)]
-    return found.assign(series=order).sort_values(["series", *SET])
-
-
-def spots(found: Frame) -> dict[str, Any]:
-    """Places as columns; tests and shifts by their index in a list."""
-    tests, shifts = (list(dict.fromkeys(found[name])) for name in ("test", "shift"))
-    return {
-        "tests": tests,
-        "shifts": shifts,
-        "series": found["series"].tolist(),
-        "test": found["test"].map(tests.index).tolist(),
-        "shift": found["shift"].map(shifts.index).tolist(),
-        "level": _shortened(found["level"]),
-    }
-
-
-def _metrics(there: Iterable[str]) -> list[str]:
-    """The metrics present, in the order of every table."""
-    found = list(there)
-    known = [name for name in labels.METRICS if name in found]
-    return known + [name for name in found if name not in known]
 
 
 def _shortened(values: Iterable[float]) -> list[float | None]:
-    return [_short(value) for value in values]
-
-
-def _short(value: float) -> float | None:
     """Five digits; NaN and infinity become None, as JSON requires."""
-    if not math.isfinite(value):
-        return None
-    short = float(f"{value:.{DIGITS}g}")
-    return int(short) if short.is_integer() else short
+    return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None for value in values]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from slova_bench.exhibit import Exhibit, Kind
-from slova_bench.tables import ablation, clean, cost, differences, ood, overview, quartiles, ranks, recipes, stability
+from slova_bench.tables import cost, differences, ood, overview, quartiles, ranks, recipes, stability
 from slova_bench.tables.seeds import ALPHA
 from slova_bench.tables.table import Column, Entry, Table
 
@@ -19,14 +19,14 @@ _table = partial(Exhibit, Kind.TABLE)
 TABLES = (
     _table("recipes", "Recipes on equal terms", "", "recipes", recipes.make),
     _table("overview", "At a glance", "Sec. 4", "shift", overview.make),
-    _table("clean", "The clean test set", "Sec. 4.1", "shift", clean.make),
+    _table("clean", "The clean test set", "Sec. 4.1", "shift", quartiles.clean),
     _table("cost", "Cost of a prediction", "Sec. 4.1", "shift", cost.make),
     _table("quartiles", "Quartiles over shifts", "App. C", "shift", quartiles.make),
     _table("differences", "Differences from the paper's ECE", "App. C", "noise", differences.make),
     _table("ranks", "Ranks under shift", "Fig. 6, Sec. 4.1", "shift", ranks.make),
     _table("ood", "Out of distribution", "Table 1, Sec. 4.2", "ood", ood.make),
     _table("ranks-ood", "Ranks out of distribution", "Fig. 7, Sec. 4.2", "ood", ranks.make_ood, across=True),
-    _table("ablation", "Effect of each step", "Fig. 8, Sec. 4.3", "ablation", ablation.make),
+    _table("ablation", "Effect of each step", "Fig. 8, Sec. 4.3", "ablation", quartiles.ablation),
     _table("stability", "Stability of the fit", "Fig. 10, App. B", "stability", stability.make),
 )
 READING = (

@@ -1,78 +1,84 @@
-"""Assembly of tables: one row per method, with measured values next to those of the paper."""
+"""Columns of tables with one row per method: measured values, quartiles, numbers of the paper, counts of seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from slova_bench import labels
+from slova_bench.frame import QUARTILES, Frame, Name, per_seed, quartiles, where
 from slova_bench.frame import Column as Values
-from slova_bench.frame import Name
-from slova_bench.labels import in_order
 from slova_bench.tables import seeds
-from slova_bench.tables.seeds import estimate
-from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
+from slova_bench.tables.table import Column, Entry, Table, number, table, text
 
-__all__ = ["Part", "counted", "from_paper", "label", "measured", "methods_table", "of_metric", "of_quartiles", "shown"]
+__all__ = ["counted", "label", "measured", "methods_table", "of_places", "of_quartiles", "once", "shown"]
 
 PERCENT = ("accuracy", "error")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One column with its entries; methods without an entry show `missing`."""
+def measured(
+    metric: str, values: Mapping[Any, Mapping[int, float]], group: str = "", head: str = "", *, judged: bool = True
+) -> Column:
+    """Mean and standard error over seeds. With `judged` the best are marked; the head is the metric by default."""
+    found = seeds.marks(values, larger=labels.metric(metric).larger) if judged else {}
+    entries = {
+        name: shown(metric, estimate.mean, error=estimate.error, mark=found.get(name, ""))
+        for name, own in values.items()
+        for estimate in [seeds.estimate(own)]
+    }
+    return Column(head or labels.head(metric), group, entries)
 
-    column: Column
-    entries: Mapping[Name, Entry]
-    missing: str = NOTHING
+
+def of_places(places: Mapping[str, Frame], *metrics: str, whole: bool = False) -> list[Column]:
+    """A column for each place, such as "clean", and metric: means over the sets of the place; with `whole` at the seeds
+    that have all of them. Without values there is no column."""
+    found = [
+        (metric, per_seed(where(rows, metric=metric), whole=whole), place)
+        for place, rows in places.items()
+        for metric in metrics
+    ]
+    return [measured(metric, values, place) for metric, values, place in found if values]
 
 
-def of_metric(metric: str, values: Values, group: str = "") -> Part:
-    """A metric, with the arrow of its better direction in the head."""
-    return measured(Column(labels.head(metric), group), metric, values)
-
-
-def of_quartiles(found: Mapping[str, Mapping[int, Values]]) -> list[Part]:
-    """The quartiles of each metric."""
+def of_quartiles(
+    rows: Frame,
+    metrics: Sequence[str],
+    shifts: Collection[str],
+    shares: Sequence[int] = QUARTILES,
+    *,
+    group: str = "",
+    judged: bool = True,
+) -> list[Column]:
+    """The quartiles of each metric over the clean set and these shifts."""
     return [
-        measured(Column(f"{share} %", labels.head(metric)), metric, values)
-        for metric, by_share in found.items()
-        for share, values in by_share.items()
+        measured(metric, found[share], group or labels.head(metric), f"{share} %", judged=judged)
+        for metric in metrics
+        for found in [quartiles(rows, metric, shifts)]
+        for share in shares
     ]
 
 
-def measured(column: Column, metric: str, values: Values, *, judged: bool = True) -> Part:
-    """Mean and standard error over seeds. With `judged` the best are marked."""
-    marks = seeds.marks(values, larger=labels.metric(metric).larger) if judged else {}
-    means = {name: estimate(found) for name, found in values.items()}
-    entries = {name: shown(metric, e.mean, error=e.error, mark=marks.get(name, "")) for name, e in means.items()}
-    return Part(column, entries)
+def once(values: Mapping[Name, float]) -> Values:
+    """Values without seeds, such as those of the paper."""
+    return {name: {0: value} for name, value in values.items()}
 
 
-def from_paper(column: Column, metric: str, values: Mapping[Name, float]) -> Part:
-    """The values of the paper. The best is marked; ties are not."""
-    column = Column(column.name, column.group, paper=True)
-    marks = seeds.marks({name: {0: value} for name, value in values.items()}, larger=labels.metric(metric).larger)
-    return Part(column, {name: shown(metric, value, mark=marks.get(name, "")) for name, value in values.items()})
-
-
-def counted(values: Values) -> Part:
-    return Part(Column("Seeds"), {name: text(len(found)) for name, found in values.items()})
+def counted(values: Values) -> Column:
+    return Column("Seeds", entries={name: text(len(found)) for name, found in values.items()})
 
 
 def shown(metric: str, value: float, *, error: float | None = None, mark: str = "") -> Entry:
-    """An entry with the digits and unit of a metric."""
-    return number(value, error=error, mark=mark, digits=labels.metric(metric).digits, percent=metric in PERCENT)
+    """An entry with the unit of a metric."""
+    return number(value, error=error, mark=mark, percent=metric in PERCENT)
 
 
 def methods_table(
-    name: str, title: str, parts: Sequence[Part], *, notes: Iterable[str] = (), aside: bool = False
+    name: str, title: str, columns: Sequence[Column], *, notes: Iterable[str] = (), aside: bool = False
 ) -> Table:
-    """A table with one row per method that has an entry in any part."""
-    names = in_order({name for part in parts for name in part.entries})
-    rows = [(text(label(name)), *(part.entries.get(name, Entry(part.missing)) for part in parts)) for name in names]
-    columns = (Column("Method"), *(part.column for part in parts))
-    return Table(name, title, columns, tuple(rows), tuple(note for note in notes if note), aside)
+    """A table with one row per method that has an entry in any column."""
+    names = labels.in_order({name for column in columns for name in column.entries})
+    methods = Column("Method", entries={name: text(label(name)) for name in names})
+    return table(name, title, [methods, *columns], names, notes=notes, aside=aside)
 
 
 def label(name: Name) -> str:

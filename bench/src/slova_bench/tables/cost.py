@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from slova_bench import labels
 from slova_bench.frame import where
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
-from slova_bench.tables.assembly import Part, methods_table
+from slova_bench.tables.assembly import methods_table
 from slova_bench.tables.table import Column, Entry, Table, number, text
 
 __all__ = ["ON", "PATH", "Cost", "costs", "make"]
@@ -41,27 +41,22 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     if on != ON:
         raise MissingRowsError(f"costs are those of {ON}: run slova bench run shift --on {ON}")
     known = costs()
-    found = {name: known[name] for name in labels.ordered(run) if name in known}
     base = known["softmax"].multiply_adds
-    parts = [
-        _part("Networks", {name: text(one.networks) for name, one in found.items()}),
-        _part("Passes per image", {name: text(_passes(one)) for name, one in found.items()}),
-        _part("Parameters, million", {name: number(one.parameters / 1e6, digits=2) for name, one in found.items()}),
-        _part("Multiply-adds, million", {n: number(o.multiply_adds / 1e6, digits=1) for n, o in found.items()}),
-        _part("against softmax", {name: number(one.multiply_adds / base, digits=2) for name, one in found.items()}),
+    entries: dict[str, Callable[[Cost], Entry]] = {
+        "Networks": lambda one: text(one.networks),
+        "Passes per image": lambda one: text(f"{one.passes} of the last layer" if one.last else one.passes),
+        "Parameters, million": lambda one: number(one.parameters / 1e6, digits=2),
+        "Multiply-adds, million": lambda one: number(one.multiply_adds / 1e6, digits=1),
+        "against softmax": lambda one: number(one.multiply_adds / base, digits=2),
+    }
+    found = {(name, ""): known[name] for name in run if name in known}
+    columns = [
+        Column(head, entries={name: entry(one) for name, one in found.items()}) for head, entry in entries.items()
     ]
-    return (methods_table(f"cost-{on}", f"Cost of a prediction, {labels.set_name(on)}", parts, notes=NOTES),)
+    return (methods_table(f"cost-{on}", f"Cost of a prediction, {labels.set_name(on)}", columns, notes=NOTES),)
 
 
 def costs() -> dict[str, Cost]:
     """The cost of each method with ResNet-20 on CIFAR-10."""
     with open(PATH, newline="", encoding="utf-8") as file:
         return {line["method"]: Cost(*(int(line[part]) for part in Cost._fields)) for line in csv.DictReader(file)}
-
-
-def _part(head: str, entries: Mapping[str, Entry]) -> Part:
-    return Part(Column(head), {(name, ""): entry for name, entry in entries.items()})
-
-
-def _passes(cost: Cost) -> str | int:
-    return f"{cost.passes} of the last layer" if cost.last else cost.passes

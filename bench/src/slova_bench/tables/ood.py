@@ -6,21 +6,19 @@ only rank images have the error and confidence of softmax and appear only in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from slova_bench import labels
 from slova_bench.frame import Column as Values
 from slova_bench.frame import Frame, names, per_seed, where
-from slova_bench.labels import SCORES
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import published
-from slova_bench.tables.assembly import Part, counted, from_paper, label, measured, methods_table
+from slova_bench.tables.assembly import counted, label, measured, methods_table, once
 from slova_bench.tables.table import Column, Table
 
-__all__ = ["DETECTION", "NO_DATA", "is_data", "make", "ood_names"]
+__all__ = ["is_data", "make", "ood_names"]
 
 DETECTION = ("auroc", "fpr95", "aupr")
-NO_DATA = "no data"
 UNCALIBRATED = "The paper uses SLOVA without calibration here: its numbers are shown next to both of our rows."
 
 
@@ -36,10 +34,9 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 def ood_names(tests: Iterable[str], on: str) -> list[str]:
     """The OOD sets among these: data sets first, then synthetic sets."""
-    order = list(labels.SETS)
-    return sorted(
-        {*tests} - {f"{on}-test"}, key=lambda test: (not is_data(test), _place(order, test.partition("-")[0]), test)
-    )
+    places = {name: place for place, name in enumerate(labels.SETS)}
+    outside = {*tests} - {f"{on}-test"}
+    return sorted(outside, key=lambda test: (not is_data(test), places.get(test.partition("-")[0], len(places)), test))
 
 
 def is_data(test: str) -> bool:
@@ -48,48 +45,39 @@ def is_data(test: str) -> bool:
 
 
 def _confidence(rows: Frame, paper: Frame, on: str, how: str = "", suffix: str = "") -> Table:
-    own, inside = rows[~rows["method"].isin(SCORES)], f"{on}-test"
+    own, inside = rows[~rows["method"].isin(labels.SCORES)], f"{on}-test"
     theirs = where(paper, experiment="ood", train=f"{on}-train")
-    within = measured(Column(f"MMC, {labels.set_name(on)}"), "mmc", _values(own, inside, "mmc"), judged=False)
-    parts = [counted(_values(own, inside, "error")), *_beside(own, theirs, inside, "error"), within]
-    parts += [
-        part for test in ood_names((*rows["test"], *theirs["test"]), on) for part in _beside(own, theirs, test, "mmc")
-    ]
+    columns = [counted(_values(own, inside, "error")), *_beside(own, theirs, inside, "error")]
+    columns.append(measured("mmc", _values(own, inside, "mmc"), head=f"MMC, {labels.set_name(on)}", judged=False))
+    for test in ood_names((*rows["test"], *theirs["test"]), on):
+        columns += _beside(own, theirs, test, "mmc")
+    run = names(rows)
+    scores = "; ".join(label(name) for name in run if name[0] in labels.SCORES)
+    notes = [f"Left out, because they repeat softmax's error and confidence: {scores}." if scores else ""]
+    notes += [UNCALIBRATED, published.stand_in_note(run)] if len(theirs) else []
     title = f"Error and mean confidence (MMC) of networks trained{how} on {labels.set_name(on)}"
-    return methods_table(f"ood-mmc{suffix}-{on}", title, parts, notes=_notes(rows, theirs))
+    return methods_table(f"ood-mmc{suffix}-{on}", title, columns, notes=notes)
 
 
-def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Part]:
+def _beside(rows: Frame, theirs: Frame, test: str, metric: str) -> list[Column]:
     """Our values on a set, and those of the paper if it has any."""
-    name = labels.metric(metric).name
+    name, values = labels.metric(metric).name, _values(rows, test, metric)
     head, group = ("ours", name) if metric == "error" else (name, labels.set_name(test))
-    column, values = Column(f"{head} {labels.better(metric)}", group), _values(rows, test, metric)
-    own = measured(column, metric, values) if values else Part(column, {}, NO_DATA)
+    head = f"{head} {labels.better(metric)}"
+    own = measured(metric, values, group, head) if values else Column(head, group, missing="no data")
     of_paper = published.numbers(theirs, rows["method"].unique(), test=test, metric=metric)
     if ("slova", "") in of_paper:
         of_paper["slova_raw", ""] = of_paper["slova", ""]
-    return [own, from_paper(Column("paper", group), metric, of_paper)] if of_paper else [own]
+    return [own, measured(metric, once(of_paper), group, "paper")] if of_paper else [own]
 
 
 def _detection(rows: Frame, on: str, metric: str) -> Table:
-    tests = ood_names(rows["test"], on)
-    values = [_values(rows, test, metric) for test in tests]
-    parts = [measured(Column(labels.set_name(t)), metric, v) for t, v in zip(tests, values, strict=True)]
+    columns = [counted(_values(rows, f"{on}-test", "error"))]
+    for test in ood_names(rows["test"], on):
+        columns.append(measured(metric, _values(rows, test, metric), head=labels.set_name(test)))
     title = f"{labels.head(metric)}: test images of {labels.set_name(on)} distinguished from images of other sets"
-    counts = counted(_values(rows, f"{on}-test", "error"))
-    return methods_table(f"ood-{metric}-{on}", title, [counts, *parts], aside=metric == "aupr")
-
-
-def _notes(rows: Frame, theirs: Frame) -> list[str]:
-    run = names(rows)
-    scores = "; ".join(label(name) for name in run if name[0] in SCORES)
-    repeat = f"Left out, because they repeat softmax's error and confidence: {scores}." if scores else ""
-    return [repeat, *((UNCALIBRATED, published.stand_in_note(run)) if len(theirs) else ())]
+    return methods_table(f"ood-{metric}-{on}", title, columns, aside=metric == "aupr")
 
 
 def _values(rows: Frame, test: str, metric: str) -> Values:
     return per_seed(where(rows, test=test, metric=metric))
-
-
-def _place(order: Sequence[str], name: str) -> int:
-    return order.index(name) if name in order else len(order)

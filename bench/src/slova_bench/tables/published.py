@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable
 from slova_bench.frame import Frame, Name, where
 from slova_bench.labels import look
 
-__all__ = ["counterpart", "counterparts", "numbers", "stand_in_note"]
+__all__ = ["Numbers", "counterpart", "counterparts", "numbers", "stand_in_note"]
 
+Numbers = dict[Name, float]
 STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full attack was not run
 
 
-def numbers(paper: Frame, ours: Collection[str], **columns: object) -> dict[Name, float]:
+def numbers(paper: Frame, ours: Collection[str], **columns: object) -> Numbers:
     """The numbers of the paper per method, by our name; `columns` selects rows (`metric="ece_q25"`)."""
     rows, ours = where(paper, **columns)[["method", "variant", "value"]].itertuples(index=False, name=None), set(ours)
     return {(counterpart(method, ours), variant): value for method, variant, value in rows}

@@ -18,13 +18,12 @@ from slova_bench.frame import Frame, shift_groups, where
 from slova_bench.ranks import Ranking
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import published
-from slova_bench.tables.assembly import Part, label, methods_table
+from slova_bench.tables.assembly import label, methods_table
 from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.table import BEST, Column, Table, number, text
 
 __all__ = [
-    *("ALIKE", "BETTER", "CONTROL", "WORSE", "against", "make", "make_ood", "ood_comparison", "p_value"),
-    "shift_comparison",
+    *("ALIKE", "BETTER", "WORSE", "against", "make", "make_ood", "ood_comparison", "p_value", "shift_comparison"),
 ]
 
 CONTROL = "slova"
@@ -36,39 +35,30 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks under shift: per metric and for the three together, also per seed, and among all methods."""
     rows = results.rows("shift", on)
     rows = rows[~rows["method"].isin(labels.VARIANTS)]  # nearly the same as others, whose ranks they would change
-    found, everyone = _comparisons(rows, results.paper), _comparisons(rows, rows.iloc[:0])
+    groups = {**{labels.metric(metric).name: (metric,) for metric in METRICS}, TOGETHER: METRICS}
+    found, everyone = (
+        {name: shift_comparison(rows, paper, metrics) for name, metrics in groups.items()}
+        for paper in (results.paper, rows.iloc[:0])
+    )
+    together, every = (one[TOGETHER].pooled.mean_ranks for one in (found, everyone))
     title = f"Mean ranks under shift, {labels.set_name(on)}"
-    own = f"{title}, the paper's methods" if _more(everyone, found) else title
-    tables = [_table(f"ranks-{on}", own, _pooled(found), found)]
+    own = f"{title}, the paper's methods" if len(every) > len(together) else title
+    tables = [_of_comparisons(f"ranks-{on}", own, found)]
     per_seed = {f"Seed {seed}": ranking for seed, ranking in found[TOGETHER].per_seed.items()}
     if len(per_seed) > 1:
+        columns, notes = [_ranked(*one) for one in per_seed.items()], [_verdict(*one) for one in per_seed.items()]
         words = f"{own}, seed by seed, all three metrics"
-        tables.append(_table(f"ranks-seeds-{on}", words, per_seed, {}, aside=True))
-    if _more(everyone, found):
-        tables.append(_table(f"ranks-all-{on}", f"{title}, all methods", _pooled(everyone), everyone, aside=True))
+        tables.append(methods_table(f"ranks-seeds-{on}", words, columns, notes=notes, aside=True))
+    if len(every) > len(together):
+        tables.append(_of_comparisons(f"ranks-all-{on}", f"{title}, all methods", everyone, aside=True))
     return tuple(tables)
-
-
-def _pooled(found: Mapping[str, Comparison]) -> dict[str, Ranking]:
-    return {name: one.pooled for name, one in found.items()}
-
-
-def _more(one: Mapping[str, Comparison], other: Mapping[str, Comparison]) -> bool:
-    methods = [len(found[TOGETHER].pooled.mean_ranks) for found in (one, other)]
-    return methods[0] > methods[1]
 
 
 def make_ood(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks of the MMC over all pairs of a training set and an OOD set; `on` is ignored."""
     found = ood_comparison(rows_across(results, "ood"), results.paper)
     title = f"Mean ranks of the MMC over {len(found.cells)} pairs of sets"
-    return (_table("ranks-ood", title, {"MMC": found.pooled}, {"MMC": found}),)
-
-
-def _comparisons(rows: Frame, paper: Frame) -> dict[str, Comparison]:
-    """Per metric, and for the three together."""
-    groups = {**{labels.metric(metric).name: (metric,) for metric in METRICS}, TOGETHER: METRICS}
-    return {name: shift_comparison(rows, paper, metrics) for name, metrics in groups.items()}
+    return (_of_comparisons("ranks-ood", title, {"MMC": found}),)
 
 
 def shift_comparison(rows: Frame, paper: Frame, metrics: Sequence[str] = METRICS) -> Comparison:
@@ -114,26 +104,23 @@ def _comparable(rows: Frame, paper: Frame, experiment: str, control: str = CONTR
     return [method for method in ours if method in rivals]
 
 
-def _table(
-    name: str, title: str, rankings: Mapping[str, Ranking], of: Mapping[str, Comparison], *, aside: bool = False
-) -> Table:
-    parts = [_ranked(head, ranking) for head, ranking in rankings.items()]
-    parts += [_against(head, ranking) for head, ranking in list(rankings.items())[-1:] if of]
-    notes = [*(_verdict(head, ranking) for head, ranking in rankings.items()), *_cautions(list(of.values())[-1:])]
-    return methods_table(name, title, parts, notes=notes, aside=aside)
+def _of_comparisons(name: str, title: str, found: Mapping[str, Comparison], *, aside: bool = False) -> Table:
+    """Mean ranks over means over seeds; by the last of them whether each method differs from the control."""
+    head, last = list(found.items())[-1]
+    control = last.pooled.control
+    words = {(name, ""): text(against(last.pooled, name)) for name in last.pooled.mean_ranks if name != control}
+    columns = [_ranked(metric, one.pooled) for metric, one in found.items()]
+    columns.append(Column(f"{head}, against {label((control, ''))}", entries=words))
+    notes = [_verdict(metric, one.pooled) for metric, one in found.items()]
+    caution = f"{last.caution[:1].upper()}{last.caution[1:]}." if last.caution else ""
+    return methods_table(name, title, columns, notes=[*notes, _left_out(last), caution], aside=aside)
 
 
-def _ranked(head: str, ranking: Ranking) -> Part:
+def _ranked(head: str, ranking: Ranking) -> Column:
     ranks = ranking.mean_ranks
     best = min(ranks.values())
-    entries = {(m, ""): number(rank, digits=2, mark=BEST if rank == best else "") for m, rank in ranks.items()}
-    return Part(Column(head), entries)
-
-
-def _against(head: str, ranking: Ranking) -> Part:
-    """Whether each method differs from the control, and in which direction."""
-    words = {(name, ""): text(against(ranking, name)) for name in ranking.mean_ranks if name != ranking.control}
-    return Part(Column(f"{head}, against {label((ranking.control, ''))}"), words)
+    entries = {(name, ""): number(rank, digits=2, mark=BEST if rank == best else "") for name, rank in ranks.items()}
+    return Column(head, entries=entries)
 
 
 def against(ranking: Ranking, name: str) -> str:
@@ -154,11 +141,6 @@ def _verdict(head: str, ranking: Ranking) -> str:
 
 def p_value(ranking: Ranking) -> str:
     return "p < 0.001" if ranking.p < 0.001 else f"p = {ranking.p:.3f}"
-
-
-def _cautions(of: Sequence[Comparison]) -> list[str]:
-    caution = [f"{one.caution[:1].upper()}{one.caution[1:]}." for one in of if one.caution]
-    return [*(_left_out(one) for one in of), *caution]
 
 
 def _left_out(one: Comparison) -> str:

@@ -7,20 +7,12 @@ from dataclasses import replace
 
 from slova_bench.frame import Frame, where
 from slova_bench.labels import PAPER_SHIFTS
-from slova_bench.tables.assembly import Part, methods_table
+from slova_bench.tables.assembly import methods_table
 from slova_bench.tables.table import Column, Table, text
 
 __all__ = [
-    "ENSEMBLES",
-    "GROUPS",
-    "REAL",
-    "VIEWS",
-    "augmentation_of",
-    "group_of",
-    "grouped_table",
-    "ood_groups",
-    "paper_shifts",
-    "real",
+    *("ENSEMBLES", "GROUPS", "REAL", "VIEWS", "augmentation_of", "group_of", "grouped_table", "ood_groups"),
+    *("paper_shifts", "real"),
 ]
 
 RECIPE, AUGMENTED, UNMIXED, OUTLIERS = "image recipe", "same augmentation", "without mixing", "same outliers"
@@ -86,10 +78,10 @@ def augmentation_of(method: str) -> str:
 
 
 def grouped_table(
-    name: str, title: str, parts: Sequence[Part], *, notes: Iterable[str] = (), aside: bool = False
+    name: str, title: str, columns: Sequence[Column], *, notes: Iterable[str] = (), aside: bool = False
 ) -> Table:
     """A table with one row per method, group by group, and a column with the group."""
-    names = {name for part in parts for name in part.entries}
-    groups = Part(Column("Group"), {name: text(group_of(name[0])) for name in names})
-    table = methods_table(name, title, [groups, *parts], notes=notes, aside=aside)
-    return replace(table, rows=tuple(sorted(table.rows, key=lambda row: GROUPS.index(row[1].text))))
+    names = {name for column in columns for name in column.entries}
+    groups = Column("Group", entries={name: text(group_of(name[0])) for name in names})
+    found = methods_table(name, title, [groups, *columns], notes=notes, aside=aside)
+    return replace(found, rows=tuple(sorted(found.rows, key=lambda row: GROUPS.index(row[1].text))))

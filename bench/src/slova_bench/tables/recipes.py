@@ -6,22 +6,21 @@ detection in both conventions of FPR95, and every OOD set. A seed counts where i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from slova_bench import labels
-from slova_bench.frame import Frame, frame, of, per_seed, quartiles, where
+from slova_bench.frame import Frame, frame, of, per_seed, where
 from slova_bench.labels import SCORES
 from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import recipe_contests
-from slova_bench.tables.assembly import Part, counted, measured, of_metric, of_quartiles
+from slova_bench.tables.assembly import counted, measured, of_places, of_quartiles
 from slova_bench.tables.ood import ood_names
 from slova_bench.tables.quartiles import METRICS, left_out
 from slova_bench.tables.recipe_groups import REAL, grouped_table, ood_groups, paper_shifts, real
 from slova_bench.tables.table import Column, Table
 
-__all__ = ["IN_VIEW", "main_table", "make"]
+__all__ = ["main_table", "make"]
 
+DETECTION = ("auroc", "fpr95", "fpr95_ood")
 NETWORKS = {"resnet18": "ResNet-18"}
 IN_VIEW = (
     "In view while the recipe was developed: the sixteen shifts, SVHN, CIFAR-100 and Tiny-ImageNet. Held out: motion "
@@ -61,86 +60,61 @@ def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
     """The table with one row per method of a preset."""
     rows = _rows(results, on, preset)
     shifts, own = paper_shifts(rows), rows[~rows["method"].isin(SCORES)]
-    others = {*rows["shift"].unique()} - {"", *shifts}
-    parts = [
+    others, outside = {*rows["shift"].unique()} - {"", *shifts}, {REAL: real(own, on)}
+    mixed = per_seed(where(outside[REAL], metric="mixed_ece"), whole=True)
+    columns = [
         counted(per_seed(rows)),
-        *_parts({"clean": where(rows, shift="")}, "accuracy", "ece", "nll"),
-        *_parts({"shifted": where(rows, shift=shifts)}, "accuracy", *METRICS),
-        *_parts({"held-out shifts": where(rows, shift=others)}, "ece", "nll"),
-        *_parts(ood_groups(rows, on), "auroc"),
-        *_confidence(real(own, on)),
+        *of_places({"clean": where(rows, shift="")}, "accuracy", "ece", "nll", whole=True),
+        *of_places({"shifted": where(rows, shift=shifts)}, "accuracy", *METRICS, whole=True),
+        *of_places({"held-out shifts": where(rows, shift=others)}, "ece", "nll", whole=True),
+        *of_places(ood_groups(rows, on), "auroc", whole=True),
+        # among all outcomes; where no rows have it, given that an image has a class
+        *(of_places(outside, "confidence", whole=True) or of_places(outside, "mmc", whole=True)),
+        *([measured("ece", mixed, "mixtures", "ECE of K + 1 outcomes ↓")] if mixed else []),
     ]
-    scores = ONLY_RANK if len(own) < len(rows) else ""
-    own_notes = (IN_VIEW, PASSES) if on == "cifar10" else (UNCHANGED,)
-    notes = (*own_notes, SCORING, CALIBRATED_ON, scores, _incomplete(rows))
-    return grouped_table(_name("recipes", on, preset), _title("recipes on equal terms", on, preset), parts, notes=notes)
+    # of clean and shifted sets, and of OOD sets
+    short = "; ".join(words for metric in ("ece", "auroc") if (words := left_out(where(rows, metric=metric))))
+    notes = (
+        *((IN_VIEW, PASSES) if on == "cifar10" else (UNCHANGED,)),
+        SCORING,
+        CALIBRATED_ON,
+        ONLY_RANK if len(own) < len(rows) else "",
+        f"Left out of means, because sets are missing: {short}." if short else "",
+    )
+    return grouped_table(
+        _name("recipes", on, preset), _title("recipes on equal terms", on, preset), columns, notes=notes
+    )
 
 
 def _of_preset(results: ResultsFolder, on: str, preset: str) -> list[Table]:
-    rows, main = _rows(results, on, preset), main_table(results, on, preset)
+    """The main table, the contests, and folded: quartiles over shifts, every metric of detection and the mean
+    confidence on OOD images, and every OOD set."""
+    rows = _rows(results, on, preset)
+    shifts, tests = paper_shifts(rows), ood_names(where(rows, metric="auroc")["test"], on)
     title = _title("the image recipe against its rivals", on, preset)
-    contests = recipe_contests.make(rows, on, _name("recipes-contests", on, preset), title)
-    asides = [_quartiles(rows, on, preset), _detection(rows, on, preset), _sets(rows, on, preset)]
-    return [main, *(table for table in (contests, *asides) if table.rows)]
+    detection = list[Column]()
+    for group, found in ood_groups(rows, on).items():
+        detection += of_places({group: found}, *DETECTION, whole=True)
+        detection += of_places({group: found[~found["method"].isin(SCORES)]}, "confidence", "mmc", whole=True)
+    sets = of_places({labels.set_name(test): where(rows, test=test) for test in tests}, *DETECTION, whole=True)
+    asides = {
+        "quartiles": (f"quartiles over the clean set and {len(shifts)} shifts", of_quartiles(rows, METRICS, shifts), 0),
+        "detection": ("detection of OOD images, and the confidence there", detection, 2),
+        "sets": ("every OOD set", sets, 1),
+    }
+    tables = [recipe_contests.make(rows, on, _name("recipes-contests", on, preset), title)]
+    for kind, (what, columns, notes) in asides.items():
+        names = {name for column in columns for name in column.entries}
+        columns, words = [counted(per_seed(of(rows, names))), *columns], _title(what, on, preset)
+        name = _name(f"recipes-{kind}", on, preset)
+        tables.append(grouped_table(name, words, columns, notes=CONVENTIONS[:notes], aside=True))
+    return [main_table(results, on, preset), *(table for table in tables if table.rows)]
 
 
 def _rows(results: ResultsFolder, on: str, preset: str) -> Frame:
     """The rows of a preset, without its name: the title has it."""
     own = where(results.rows("recipes", on), preset=preset)[list(Row._fields)].assign(preset="")
     return frame(own.itertuples(index=False))
-
-
-def _confidence(rows: Frame) -> list[Part]:
-    """Among all outcomes; where no rows have it, given that an image has a class. Then that of mixtures."""
-    mixed = per_seed(where(rows, metric="mixed_ece"), whole=True)
-    mixtures = [measured(Column("ECE of K + 1 outcomes ↓", "mixtures"), "ece", mixed)] if mixed else []
-    return (_parts({REAL: rows}, "confidence") or _parts({REAL: rows}, "mmc")) + mixtures
-
-
-def _quartiles(rows: Frame, on: str, preset: str) -> Table:
-    shifts = paper_shifts(rows)
-    parts = of_quartiles({metric: quartiles(rows, metric, shifts) for metric in METRICS})
-    title = _title(f"quartiles over the clean set and {len(shifts)} shifts", on, preset)
-    return _aside(_name("recipes-quartiles", on, preset), title, parts, rows)
-
-
-def _detection(rows: Frame, on: str, preset: str) -> Table:
-    """Near and far OOD images and noise, by every metric of detection, and the mean confidence there."""
-    parts = list[Part]()
-    for group, found in ood_groups(rows, on).items():
-        own = found[~found["method"].isin(SCORES)]
-        parts += _parts({group: found}, "auroc", "fpr95", "fpr95_ood") + _parts({group: own}, "confidence", "mmc")
-    title = _title("detection of OOD images, and the confidence there", on, preset)
-    return _aside(_name("recipes-detection", on, preset), title, parts, rows, CONVENTIONS)
-
-
-def _sets(rows: Frame, on: str, preset: str) -> Table:
-    names = ood_names(where(rows, metric="auroc")["test"], on)
-    parts = _parts({labels.set_name(test): where(rows, test=test) for test in names}, "auroc", "fpr95", "fpr95_ood")
-    title = _title("every OOD set", on, preset)
-    return _aside(_name("recipes-sets", on, preset), title, parts, rows, CONVENTIONS[:1])
-
-
-def _aside(name: str, title: str, parts: Sequence[Part], rows: Frame, notes: Sequence[str] = ()) -> Table:
-    seeds = counted(per_seed(of(rows, {name for part in parts for name in part.entries})))
-    return grouped_table(name, title, [seeds, *parts], notes=notes, aside=True)
-
-
-def _parts(places: Mapping[str, Frame], *metrics: str) -> list[Part]:
-    """A column per place and metric, where there are values."""
-    found = [
-        (metric, per_seed(where(rows, metric=metric), whole=True), group)
-        for group, rows in places.items()
-        for metric in metrics
-    ]
-    return [of_metric(metric, values, group) for metric, values, group in found if values]
-
-
-def _incomplete(rows: Frame) -> str:
-    """A note that lists the seeds that are left out of a mean, if any."""
-    found = ("ece", "auroc")  # of clean and shifted sets, and of OOD sets
-    short = [words for metric in found for words in left_out(where(rows, metric=metric))]
-    return f"Left out of means, because sets are missing: {'; '.join(short)}." if short else ""
 
 
 def _name(kind: str, on: str, preset: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slova_bench import labels
-from slova_bench.frame import Frame, seed_counts
+from slova_bench.frame import seed_counts
 from slova_bench.results_folder import ResultsFolder, parts
 from slova_bench.staleness import Staleness, State
 from slova_bench.tables.table import NOTHING, Column, Entry, Table, number, text
@@ -28,8 +28,7 @@ def remarks(results: ResultsFolder, states: Mapping[str, Sequence[Staleness]]) -
     """Notes: files that are left out, notes of runs, and the changes since stale methods were run."""
     found = [f"{name} is left out: {other} is there." for name, other in results.left_out.items()]
     for name in results.names:
-        runs = _runs(results, name)
-        found += [f"{name}: {note}." for note in dict.fromkeys(run["note"] for run in runs if "note" in run)]
+        found += [f"{name}: {note}." for note in dict.fromkeys(run.get("note") for run in _runs(results, name)) if note]
         found += [f"{name}, {one.sentence}." for one in states.get(name, ()) if one.state is State.STALE]
     return found
 
@@ -37,14 +36,15 @@ def remarks(results: ResultsFolder, states: Mapping[str, Sequence[Staleness]]) -
 def _row(results: ResultsFolder, name: str, states: Sequence[Staleness]) -> tuple[Entry, ...]:
     experiment, on, kind = parts(name)
     rows, runs = results.rows(experiment, on), _runs(results, name)
-    minutes = sum(float(run.get("minutes", 0)) for run in runs)
+    seeds = seed_counts(rows, "method")
+    listed = [dict.fromkeys(str(run[part]) for run in runs if run.get(part)) for part in ("commit", "torch", "device")]
     return (
         text(f"{experiment}{kind.replace('-', ', ')}"),
         text(labels.set_name(on)),
-        text(_methods(rows)),
+        text(", ".join(f"{method} ({seeds[method]})" for method in labels.ordered(seeds.index))),
         text(len(rows)),
-        number(minutes, digits=1) if runs else Entry(NOTHING),
-        *(text(_listed(run.get(part, "") for run in runs)) for part in ("commit", "torch", "device")),
+        number(sum(float(run.get("minutes", 0)) for run in runs), digits=1) if runs else Entry(NOTHING),
+        *(text(", ".join(found) or NOTHING) for found in listed),
         text(_state(states)),
     )
 
@@ -52,16 +52,6 @@ def _row(results: ResultsFolder, name: str, states: Sequence[Staleness]) -> tupl
 def _runs(results: ResultsFolder, name: str) -> list[Mapping[str, Any]]:
     experiment, on, _ = parts(name)
     return list(results.record(experiment, on).get("runs", []))
-
-
-def _methods(rows: Frame) -> str:
-    """Methods with their numbers of seeds, variants combined."""
-    seeds = seed_counts(rows, "method")
-    return ", ".join(f"{method} ({seeds[method]})" for method in labels.ordered(seeds.index))
-
-
-def _listed(parts: Iterable[object]) -> str:
-    return ", ".join(dict.fromkeys(str(part) for part in parts if part)) or NOTHING
 
 
 def _state(states: Sequence[Staleness]) -> str:

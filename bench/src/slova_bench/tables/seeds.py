@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from slova_bench.frame import Column, Name
 from slova_bench.tables.table import BEST, TIED
 
 __all__ = ["ALPHA", "FEWEST", "Estimate", "estimate", "is_tied", "marks", "mean", "paired_p", "span"]
@@ -21,8 +20,7 @@ ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Mean over seeds and its standard error, None with one seed."""
 
     mean: float
@@ -38,8 +36,7 @@ def estimate(values: Mapping[int, float]) -> Estimate:
 
     numbers = np.array(list(values.values()))
     several = len(numbers) > 1 and bool(np.isfinite(numbers).all())
-    error = float(sem(numbers)) if several else None
-    return Estimate(mean(values), error)
+    return Estimate(mean(values), float(sem(numbers)) if several else None)
 
 
 def span(counts: Collection[int]) -> str:
@@ -47,12 +44,11 @@ def span(counts: Collection[int]) -> str:
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
 
 
-def marks(column: Column, *, larger: bool) -> dict[Name, str]:
+def marks(column: Mapping[Any, Mapping[int, float]], *, larger: bool) -> dict[Any, str]:
     """Mark the best mean, equal ones, and those not significantly worse at common seeds. Next to methods with three
     seeds or more, those with fewer are not marked."""
     enough = {name: values for name, values in column.items() if len(values) >= FEWEST} or column
-    means = {name: mean(values) for name, values in enough.items()}
-    means = {name: value for name, value in means.items() if not math.isnan(value)}
+    means = {name: value for name, values in enough.items() if not math.isnan(value := mean(values))}
     if len(means) < 2:
         return {}
     top = (max if larger else min)(means.values())
@@ -73,12 +69,9 @@ def paired_p(one: Mapping[int, float], other: Mapping[int, float]) -> float | No
     >>> paired_p({0: 0.1, 1: 0.2, 2: 0.3}, {0: 0.1, 1: 0.2, 2: 0.3})
     1.0
     """
-    from scipy.stats import ttest_rel
+    from scipy.stats import ttest_1samp
 
-    common = sorted(one.keys() & other.keys())
-    gaps = np.array([one[seed] - other[seed] for seed in common])
+    gaps = np.array([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
     if len(gaps) < FEWEST or not np.isfinite(gaps).all():
         return None
-    if np.ptp(gaps) == 0:
-        return 1.0 if gaps[0] == 0 else 0.0
-    return float(ttest_rel(gaps, np.zeros(len(gaps))).pvalue)
+    return float(ttest_1samp(gaps, 0).pvalue) if np.ptp(gaps) else float(gaps[0] == 0)

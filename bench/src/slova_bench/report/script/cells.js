@@ -2,11 +2,13 @@
 
 const ALL = "*"; // every type of shift
 
-Object.assign(state, { on: data.sets[0]?.on ?? "", experiment: "", metric: "", view: "lines", shift: ALL, level: "0", set: "" });
+Object.assign(state, { on: data.sets[0]?.on ?? "", experiment: "", metric: "", view: "types", shift: ALL, level: "0", set: "" });
 
 const panelOf = (experiment, on) => data.panels.find((panel) => panel.experiment === experiment && panel.on === on);
-const metricOf = (name) => data.metrics[name] ?? { name, arrow: "", digits: 3 };
 const shiftName = (shift) => data.names.shifts[shift] ?? shift;
+
+/** A metric with the arrow of its better direction. */
+const title = (metric) => `${data.metrics[metric].name} ${data.metrics[metric].arrow}`.trim();
 
 /** The cells of a panel, one object each: {series, test, shift, level, seeds, mean: {metric: …}, error: {…}}. */
 function points(panel) {
@@ -16,13 +18,6 @@ function points(panel) {
     return { ...place, seeds: panel.cells.seeds[row], mean: part("mean"), error: part("error") };
   });
   return panel.points;
-}
-
-/** A mean as text, with its standard error over seeds. */
-function says(metric, mean, error, note) {
-  const digits = metricOf(metric).digits;
-  const spread = error === null || error === undefined ? "" : ` ± ${error.toFixed(digits)}`;
-  return mean.toFixed(digits) + spread + (note ? ` (${note})` : "");
 }
 
 /** The means over seeds of every cell of a panel, as a file. */

@@ -12,17 +12,16 @@ function drawMetric(panel, changed) {
 }
 
 function metricControls(panel, metrics, changed) {
+  const select = (label, name, options) => choice(label, options, state[name], pick(name, changed));
   const controls = [];
   if (metrics.length > 1 && !["maps", "plane"].includes(panel.chart)) {
-    controls.push(choice("Metric", metrics.map((name) => [name, `${metricOf(name).name} ${metricOf(name).arrow}`]), state.metric, pick("metric", changed)));
+    controls.push(select("Metric", "metric", metrics.map((name) => [name, title(name)])));
   }
   if (panel.chart === "severity") {
     const shifts = panel.cells.shifts.filter(Boolean);
     if (!shifts.includes(state.shift)) state.shift = ALL;
-    controls.push(choice("Type of shift", [[ALL, `all ${shifts.length} types`], ...shifts.map((shift) => [shift, shiftName(shift)])], state.shift, pick("shift", changed)));
-    if (state.shift === ALL) {
-      controls.push(choice("Shown as", [["lines", "means over types"], ["boxes", "quartiles over types"]], state.view, pick("view", changed)));
-    }
+    controls.push(select("Type of shift", "shift", [[ALL, `all ${shifts.length} types`], ...shifts.map((shift) => [shift, shiftName(shift)])]));
+    if (state.shift === ALL) controls.push(select("Shown as", "view", [["types", "means over types"], ["boxes", "quartiles over types"]]));
   }
   return controls;
 }
@@ -35,77 +34,73 @@ function fillMetric(panel) {
   while (box.children.length > plots.length) box.lastChild.remove();
   while (box.children.length < plots.length) box.append(el("div", {}, el("h4"), el("div", { class: "chart" })));
   plots.forEach((plot, place) => {
-    const [title, chart] = box.children[place].children;
-    title.textContent = plot.title ?? "";
-    title.hidden = !plot.title;
-    draw(chart, plot.spec, plot.datasets, { label: `${plot.title ?? panel.title}: ${metricOf(state.metric).name}`, ...plot.words });
+    const [heading, chart] = box.children[place].children;
+    heading.textContent = plot.title ?? "";
+    heading.hidden = !plot.title;
+    draw(chart, plot.spec, plot.datasets, { label: `${plot.title ?? panel.title}: ${data.metrics[state.metric].name}`, ...plot.words });
   });
-  part.querySelector("figcaption").textContent = plots[0]?.caption ?? "";
+  part.querySelector("figcaption").textContent = CAPTIONS[plots[0]?.spec] ?? "";
 }
 
-/** The points of the chosen methods that have this metric. */
-function chosenPoints(panel, metric) {
+const CAPTIONS = {
+  severity: "Bars: one standard error over seeds. Severity 0 is clean data.",
+  types: "Means over all types of shift. Severity 0 is clean data.",
+  boxes: "Boxes: quartiles over the types of shift, lines to the extremes.",
+  sets: "Lines at the ends of bars: one standard error over seeds.",
+  distance: "The axis is logarithmic from 0.03 on; 0 is the image itself.",
+};
+
+/** The points of the chosen methods that have this metric; `where` names the place of one. */
+function marked(panel, metric, where) {
   const found = new Set(chosen(panel));
-  return points(panel).filter((point) => found.has(point.series) && point.mean[metric] !== null);
+  const those = points(panel).filter((point) => found.has(point.series) && point.mean[metric] !== null);
+  return those.map((point) => {
+    const value = point.mean[metric];
+    const error = point.error[metric];
+    const spread = error === null ? "" : ` ± ${error.toFixed(3)}`;
+    const says = `${value.toFixed(3)}${spread} (${point.seeds > 1 ? `${point.seeds} seeds` : "one seed"})`;
+    return { ...point, ...looks(point.series), value, low: value - (error ?? 0), high: value + (error ?? 0), where: where(point), says };
+  });
 }
 
-function marked(point, metric, where) {
-  const value = point.mean[metric];
-  const error = point.error[metric];
-  const note = point.seeds > 1 ? `${point.seeds} seeds` : "one seed";
-  const spread = { low: value - (error ?? 0), high: value + (error ?? 0) };
-  return { ...looks(point.series), level: point.level, value, ...spread, where, says: says(metric, value, error, note) };
-}
-
-const title = (metric) => `${metricOf(metric).name} ${metricOf(metric).arrow}`.trim();
-
+/** How the metric of a panel is drawn, by the name of its chart: [{spec, title, datasets, words}]. */
 const PLOTS = {
   severity(panel, metric) {
-    const words = { y: title(metric) };
-    const clean = chosenPoints(panel, metric).filter((point) => point.shift === "");
-    const shifted = chosenPoints(panel, metric).filter((point) => point.shift !== "");
-    if (state.shift !== ALL) {
-      const those = [...clean, ...shifted.filter((point) => point.shift === state.shift)];
-      const name = shiftName(state.shift);
-      const values = those.map((point) => marked(point, metric, `${name}, severity ${point.level}`));
-      return [{ spec: "severity", datasets: { points: values }, words, caption: "Bars: one standard error over seeds. Severity 0 is clean data." }];
-    }
-    const values = grouped([...clean, ...shifted]).map((those) => overTypes(those, metric));
-    const spec = state.view === "boxes" ? "boxes" : "severity";
-    const caption = spec === "boxes" ? "Boxes: quartiles over the types of shift, lines to the extremes." : "Means over all types of shift. Severity 0 is clean data.";
-    return [{ spec, datasets: { points: values }, words, caption }];
+    const every = state.shift === ALL;
+    const values = marked(panel, metric, ({ level }) => `${shiftName(state.shift)}, severity ${level}`);
+    const those = values.filter(({ shift }) => every || !shift || shift === state.shift).sort((a, b) => Boolean(a.shift) - Boolean(b.shift));
+    return [{ spec: every ? state.view : "severity", datasets: { points: those }, words: { y: title(metric) } }];
   },
   sets(panel, metric) {
     const names = panel.cells.tests;
-    const those = chosenPoints(panel, metric).sort((a, b) => names.indexOf(a.test) - names.indexOf(b.test) || a.series - b.series);
-    const where = (point) => [testName(point.test), point.shift && shiftName(point.shift)].filter(Boolean).join(", ");
-    const values = those.map((point) => ({ ...marked(point, metric, where(point)), set: where(point) }));
+    const set = ({ test, shift }) => [testName(test), shift && shiftName(shift)].filter(Boolean).join(", ");
+    const values = marked(panel, metric, set).map((value) => ({ ...value, set: value.where }));
+    values.sort((a, b) => names.indexOf(a.test) - names.indexOf(b.test) || a.series - b.series);
     const height = new Set(values.map((value) => value.set)).size * (11 * chosen(panel).length + 16);
-    return [{ spec: "sets", datasets: { points: values }, words: { x: title(metric), height }, caption: "Lines at the ends of bars: one standard error over seeds." }];
+    return [{ spec: "sets", datasets: { points: values }, words: { x: title(metric), height } }];
   },
   distance(panel, metric) {
-    const values = chosenPoints(panel, metric).map((point) => marked(point, metric, `distance ${point.level}`));
-    return [{ spec: "distance", datasets: { points: values }, words: { y: title(metric) }, caption: "The axis is logarithmic from 0.03 on; 0 is the image itself." }];
+    const values = marked(panel, metric, ({ level }) => `distance ${level}`);
+    return [{ spec: "distance", datasets: { points: values }, words: { y: title(metric) } }];
   },
   variants(panel, metric) {
-    const those = chosenPoints(panel, metric);
-    const optimum = those.filter((point) => point.level === 0).map((point) => marked(point, metric, point.shift));
-    const names = panel.cells.shifts.filter((name) => those.some((point) => point.shift === name && point.level > 0));
+    const values = marked(panel, metric, ({ shift, level }) => (level ? `${shift} = ${level}` : shift));
+    const optimum = values.filter((value) => !value.level);
+    const names = panel.cells.shifts.filter((name) => values.some(({ shift, level }) => shift === name && level));
     return names.map((name) => {
-      const values = those.filter((point) => point.shift === name).map((point) => marked(point, metric, `${name} = ${point.level}`));
-      return { spec: "variants", title: `By ${name}`, datasets: { points: values, optimum }, words: { x: name, y: title(metric) } };
+      const those = values.filter(({ shift }) => shift === name);
+      return { spec: "variants", title: `By ${name}`, datasets: { points: those, optimum }, words: { x: name, y: title(metric) } };
     });
   },
   curve(panel, metric) {
-    const values = chosenPoints(panel, metric).map((point) => marked(point, metric, `probability ${point.level}`));
-    return [{ spec: "curve", datasets: { points: values }, words: { x: "probability", y: `${metricOf(metric).name} probability` } }];
+    const values = marked(panel, metric, ({ level }) => `probability ${level}`);
+    return [{ spec: "curve", datasets: { points: values }, words: { x: "probability", y: `${data.metrics[metric].name} probability` } }];
   },
   maps(panel) {
-    const those = (metric) => chosenPoints(panel, metric).filter((point) => metric === "observed" || point.seeds === seeds);
-    const seeds = Math.max(...panel.cells.seeds);
-    const marks = (metric) => those(metric).map((point) => marked(point, metric, `probability ${point.level}`));
+    const most = Math.max(...panel.cells.seeds);
+    const [observed, every] = ["observed", "calibrated"].map((metric) => marked(panel, metric, ({ level }) => `probability ${level}`));
     const words = { x: "probability before calibration", y: "share of hits" };
-    return [{ spec: "maps", datasets: { points: marks("calibrated"), observed: marks("observed") }, words }];
+    return [{ spec: "maps", datasets: { points: every.filter(({ seeds }) => seeds === most), observed }, words }];
   },
   plane(panel) {
     const those = panel.planes.filter((plane) => chosen(panel).includes(plane.series));
@@ -116,29 +111,3 @@ const PLOTS = {
     }));
   },
 };
-
-/** By method and severity. */
-function grouped(those) {
-  const groups = new Map();
-  for (const point of those) {
-    const key = `${point.series}/${point.level}`;
-    groups.set(key, [...(groups.get(key) ?? []), point]);
-  }
-  return [...groups.values()];
-}
-
-/** One method at one severity, over the types of shift. */
-function overTypes(those, metric) {
-  const values = those.map((point) => point.mean[metric]).sort((a, b) => a - b);
-  const at = (share) => {
-    const place = share * (values.length - 1);
-    const low = Math.floor(place);
-    return values[low] + (place - low) * ((values[low + 1] ?? values[low]) - values[low]);
-  };
-  const [first] = those;
-  const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  const digits = metricOf(metric).digits;
-  const range = values.length > 1 ? `, quartiles ${[0.25, 0.5, 0.75].map((share) => at(share).toFixed(digits)).join(", ")}` : "";
-  const parts = { least: values[0], q25: at(0.25), median: at(0.5), q75: at(0.75), most: values.at(-1) };
-  return { ...looks(first.series), level: first.level, value: mean, low: mean, high: mean, ...parts, where: `severity ${first.level}`, says: mean.toFixed(digits) + range };
-}

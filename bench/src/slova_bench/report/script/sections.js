@@ -48,19 +48,12 @@ function drawFindings(panel) {
 function drawRanks(panel) {
   const found = panel.ranks?.[state.metric];
   if (!show("part-ranks", Boolean(found))) return;
-  const control = data.series[found.control];
-  const middle = found.ranks.find(([index]) => index === found.control)[1];
-  const values = found.ranks.map(([index, rank]) => ({ ...looks(index), value: rank, where: `${found.cells} sets`, says: rank.toFixed(2) }));
-  const band = [{ value: Math.max(1, middle - found.distance), high: Math.min(values.length, middle + found.distance), colour: colour(control) }];
-  draw(byId("chart-ranks"), "ranks", { points: values, band }, { label: `Mean ranks by ${metricOf(state.metric).name}`, height: 22 * values.length });
-  byId("part-ranks").querySelector("figcaption").textContent = rankCaption(found, control.name);
-}
-
-function rankCaption({ p, rejects, cells, distance, caution }, control) {
-  const small = p < 0.001 ? "p < 0.001" : `p = ${p.toFixed(3)}`;
-  const verdict = `"All methods are equal" ${rejects ? "is" : "cannot be"} rejected (Friedman, ${small}).`;
-  const band = `Within the band, ${distance.toFixed(2)} to either side, a method cannot be distinguished from ${control} (Bonferroni–Dunn).`;
-  return [`By ${metricOf(state.metric).name} over ${cells} sets, means over seeds.`, verdict, band, caution && `Note: ${caution}.`].filter(Boolean).join(" ");
+  const points = found.ranks.map(([index, rank]) => ({ ...looks(index), value: rank, where: `${found.cells} sets`, says: rank.toFixed(2) }));
+  const [value, high] = found.band;
+  const band = [{ value, high, colour: colour(data.series[found.control]) }];
+  const words = { label: `Mean ranks by ${data.metrics[state.metric].name}`, height: 22 * points.length };
+  draw(byId("chart-ranks"), "ranks", { points, band }, words);
+  byId("part-ranks").querySelector("figcaption").textContent = found.caption;
 }
 
 function drawTables(panel) {
