@@ -40,7 +40,7 @@ BEYOND = (
     "Beyond the paper. The sixteen shifts were in view while the distance-aware methods were developed; the held-out "
     "shifts are in the table at a glance. Flip test-time augmentation is two passes, ensembles are five."
 )
-HEADS = ("Claim", "Trained on", "Seeds", "Verdict", "Paper", "Here", "Part of the paper")
+HEADS = ("Claim", "Verdict", "Paper", "Here")
 ABOUT_PARTS = (
     "Everything that the paper defines, states, draws, compares with or plans. Seeds are counted in rows, from the "
     "method with the fewest to the one with the most. More on the differences: [deviations](deviations.md)."
@@ -113,9 +113,14 @@ def _of_claims(results: ResultsFolder) -> Iterator[str]:
 
 
 def _claims(found: Sequence[JudgedClaim]) -> str:
-    rows = [(one.claim, one.where, one.seeds, one.verdict.value, one.paper, one.ours, one.answers) for one in found]
+    rows = [(f"{one.claim} ({_about(one)})", one.verdict.value, one.paper, one.ours) for one in found]
     entries = tuple(tuple(text(words) for words in row) for row in rows)
     return Table("claims", "Claims", tuple(Column(head) for head in HEADS), entries).markdown() if found else ""
+
+
+def _about(one: JudgedClaim) -> str:
+    seeds = f"{one.seeds} seed{'s' * (str(one.seeds) != '1')}" if one.seeds else ""
+    return "; ".join(part for part in (one.answers, one.where, seeds) if part)
 
 
 class Section(NamedTuple):
