@@ -130,7 +130,7 @@ def test_the_band_is_as_wide_as_the_bonferroni_dunn_distance_and_dots_are_mean_r
     ends = max(1, ranks["slova"] - half), min(len(ranks), ranks["slova"] + half)
     assert (band["value"], band["high"]) == pytest.approx(ends)
     assert dict(zip(dots["method"], dots["value"], strict=True)) == pytest.approx(ranks)
-    assert dots["says"].tolist() == [f"{value:.2f}" for value in dots["value"]]
+    assert dots["says"].tolist() == [f"{ranks[method]:.2f}" for method in dots["method"]]
 
 
 def test_a_method_that_is_still_running_waits(shift_rows):

@@ -142,9 +142,9 @@ def test_results_of_a_quick_run_are_marked(page, tmp_path):
     assert "### CIFAR-10: effect of each step (quick)" in quick, "its rows are those of shift"
     heads = re.findall(r"^### CIFAR-10: .*$", quick, flags=re.MULTILINE)
     assert all(head.endswith(" (quick)") for head in heads)
-    claims = [line for line in quick.splitlines() if "| CIFAR-10" in line and "reproduced |" in line]
+    claims = [line for line in quick.splitlines() if "; CIFAR-10" in line and "reproduced |" in line]
     assert claims
-    assert all("| CIFAR-10 (quick) |" in line for line in claims)
+    assert all("; CIFAR-10 (quick); " in line for line in claims)
 
 
 def test_stale_rows_are_called_stale_and_why(tmp_path):
