@@ -42,7 +42,8 @@ def cells(rows: Frame, paper: Frame, on: str, method: str, rival: str) -> Check 
     words = [_sides(metric, [means(columns[metric, q]) for q in QUARTILES], pair) for metric in METRICS]
     apart = f", not distinguished in {len(ties)} ({', '.join(ties)})" if ties else ""
     how = "" if len(seeds) >= FEWEST else ", by the means alone"
-    count = f"better in {wins} of {len(columns)} quartiles, worse in {len(columns) - wins - len(ties)}{apart}"
+    losses = len(columns) - wins - len(ties)
+    count = f"better in {wins} of {len(columns)} quartiles{f', worse in {losses}' if losses else ''}{apart}"
     return Check("", f"{count} ({seeds_of(seeds)}{how}): {'; '.join(words)}")
 
 
