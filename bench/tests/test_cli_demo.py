@@ -31,7 +31,7 @@ def test_the_demo_ends_in_a_table_and_the_path_of_a_page(demo):
     lines = done.stdout.splitlines()
     assert lines[0] == "CIFAR-10 at a glance"
     assert {line.split("  ")[0] for line in lines[4:-3]} >= {"Softmax", "Temperature scaling", "OVA", "SLOVA"}
-    assert lines[-2] == "1 seed, 500 images of every shift; 10,000 and more seeds: docs/results.md"
+    assert lines[-2] == "1 seed, 500 images of every shift; with 10,000 images and more seeds: docs/results.md"
     assert lines[-1] == str(folder / "report.html")
     assert (folder / "report.html").stat().st_size < 5e6
     assert "shift on cifar10" in done.stderr, "progress"

@@ -76,4 +76,4 @@ def _size(rows: Frame) -> str:
     seeds = rows["seed"].nunique()
     some, whole = (rows.loc[(rows["shift"] != "") == shifted, "n"].max() for shifted in (True, False))
     size = f"{seeds} seed{'s' if seeds > 1 else ''}, {some:,} images of every shift"
-    return f"{size}; {whole:,} and more seeds: docs/results.md" if some < whole else size
+    return f"{size}; with {whole:,} images and more seeds: docs/results.md" if some < whole else size
