@@ -46,6 +46,7 @@ class Loss:
 
 UNMIXED, MIXED = Loss(degraded=0.5, mixed=0.0), Loss(degraded=0.25, mixed=0.5)
 UNMIXED_OVA = replace(UNMIXED, cross_entropy=0.0)
+# Values equal to these keep the names under which their networks are stored.
 stable("image_recipe_with_cross_entropy")(UNMIXED)
 stable("image_recipe_loss")(UNMIXED_OVA)
 
