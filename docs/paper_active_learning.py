@@ -10,7 +10,7 @@ from scipy.stats import ttest_1samp
 TEXT = """
 ## Active learning
 
-ResNet-20 learns from {first:,} random images of CIFAR-10 and {rounds} times from {step:,} more, each time from new weights. The images are random ones or those of which the network is least sure; calibration changes no order of one-vs-all confidences. Test images, {seeds} (`python benchmarks/active_learning.py`). Mean accuracy ± standard error, and at {last:,} labels the mean difference from random images, paired by seed:
+A network of one hidden layer learns CIFAR-10 from {first:,} random images and {rounds} times from {step:,} more, each time from new weights; its inputs are the features of a ResNet-20 that was trained on CIFAR-100, which has other classes. The images are random ones or those of which the network is least sure; calibration changes no order of one-vs-all confidences. {seeds}, 10,000 test images (`python benchmarks/active_learning.py`). Mean accuracy ± standard error, and at {last:,} labels the mean difference from random images, paired by seed:
 
 {table}
 
@@ -31,7 +31,7 @@ def section(path: Path) -> str:
         rounds=len(labels) - 1,
         step=labels[1] - labels[0],
         last=labels[-1],
-        seeds=f"{seeds} seed{'s' * (seeds > 1)}",
+        seeds="One seed" if seeds == 1 else f"{seeds} seeds",
         table=table(found),
         verdict=verdict(found),
     )

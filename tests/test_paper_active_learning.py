@@ -40,7 +40,7 @@ def test_there_is_no_section_without_rows(tmp_path):
 
 def test_gains_are_paired_by_seed(section):
     text = section({("softmax", "confidence"): 0.02, ("ova", "confidence"): 0.05, ("ova", "P(none)"): -0.03})
-    assert "from 2,000 random images of CIFAR-10 and 2 times from 2,000 more" in text
+    assert "CIFAR-10 from 2,000 random images and 2 times from 2,000 more" in text
     assert "5 seeds" in text
     (line,) = [line for line in text.splitlines() if line.startswith("| one-vs-all | confidence |")]
     assert line.split(" | ")[2] == "0.800 ± 0.071"  # seeds differ by far more than the gain
