@@ -57,7 +57,7 @@ def main() -> None:
 @torch.no_grad()
 def features(images: Tensor) -> Tensor:
     network = zoo.load("softmax-cifar100")[:-1].to(memory_format=torch.channels_last)
-    return torch.cat([network(part.float() / 255) for part in images.split(1000)])
+    return torch.cat([network(part.float() / 255) for part in images.split(100)])
 
 
 def rows(name: str, seed: int, sets: Sets) -> Iterator[dict[str, object]]:
