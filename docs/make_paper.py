@@ -30,7 +30,7 @@ Theorem 3.1 is about ReLU networks without batch norm along a ray αx, for α �
 
 ## Conditional computation
 
-A small network (ResNet-20) answers what it is sure of and hands on the rest to a large one (ResNet-18): CIFAR-10, the image recipe and softmax trained with the same degraded images, calibrated on clean and degraded validation images and on clean ones. Three small networks, one large one each (`python benchmarks/cascade.py`). Handed on are the images with the lowest calibrated confidence. A pass of the small network costs {small:.0f} million multiply-adds, one of the large network {large:.0f}. "Gap closed" is the share of the difference in accuracy between the two.
+A small network (ResNet-20) answers what it is sure of and hands on the rest to a large one (ResNet-18): CIFAR-10, the image recipe and softmax trained with the same degraded images, calibrated on clean and degraded validation images and on clean ones. Three small networks and one large one of each method (`python benchmarks/cascade.py`). Handed on are the images with the lowest calibrated confidence. A pass of the small network costs {small:.0f} million multiply-adds, one of the large network {large:.0f}. "Gap closed" is the share of the difference in accuracy between the two.
 
 {cascade}
 

@@ -71,25 +71,33 @@ def test_without_the_greatest_severity():
     rows = shift()
     rows = rows[rows["level"] <= 4]
     names = ("softmax", "temperature", "ensemble")
-    for metric, words in {"ece": "the ensemble are {}, near", "brier": "Brier scores are then {}, smaller"}.items():
+    sentences = {"ece": "the ensemble are {}; the paper", "brier": "Brier scores are then {}, smaller"}
+    for metric, words in sentences.items():
         assert words.format(listed(*(of(name, rows, metric)[1] for name in names))) in TEXT
     medians = [short(of("slova", part, "brier")[1]) for part in (shift(), rows)]
     assert "median Brier score is {}, without severity 5 {}, the paper has .299".format(*medians) in TEXT
 
 
-def test_the_quartiles_that_agree_with_the_paper():
+def against_the_paper(rows) -> dict[str, list[float]]:
+    """Per method with rows the ratios to the nine quartiles of the paper: of the ECE, the NLL and the Brier score."""
     ratios = {}
     for metric, share in product(METRICS, (25, 50, 75)):
         theirs = where(RESULTS.paper, experiment="shift", metric=f"{metric}_q{share}").set_index("method")["value"]
-        for method, value in theirs.items():
-            ours = of(method, shift(), metric)[(25, 50, 75).index(share)]
-            ratios.setdefault(method, []).append(ours / value)
+        for method, value in theirs[theirs.index.isin(rows["method"])].items():
+            ratios.setdefault(method, []).append(of(method, rows, metric)[(25, 50, 75).index(share)] / value)
+    return ratios
+
+
+def test_the_quartiles_that_agree_with_the_paper():
+    ratios = against_the_paper(shift())
     for method, name in NAMES.items():
         near = sum(abs(ratio - 1) <= 0.1 for ratio in ratios[method])
         assert f"| {name} | {near} of 9 |" in TEXT
     assert ratios.keys() == NAMES.keys()
     furthest = max(abs(ratio - 1) for method in ("svi", "ll_dropout") for ratio in ratios[method])
     assert f"No quartile of SVI and LL dropout differs by more than {100 * furthest:.0f} %" in TEXT
+    assert "median and the upper quartile of NLL and Brier score are larger than the paper's for all nine" in TEXT
+    assert all(own[place] > 1 for own in ratios.values() for place in (4, 5, 7, 8))
 
 
 def test_the_number_of_bins():
@@ -153,13 +161,18 @@ def test_confidence_in_noise_goes_with_the_clean_error_of_calibration():
     ood = where(RESULTS.rows("ood", "cifar10"), method="slova_raw", test="uniform", metric="mmc")
     ece = where(shift(), method="slova", variant="", metric="ece", shift="")
     mmc, ece = (rows.set_index("seed")["value"].sort_index() for rows in (ood, ece))
-    assert f"have mean confidences of {listed(*mmc)} in uniform noise" in TEXT
-    assert f"ECE on clean images is {listed(*ece)} (rank correlation {short(spearmanr(mmc, ece)[0])[:3]})" in TEXT
+    assert f"has, on the five networks, mean confidences of {listed(*mmc)} in uniform noise" in TEXT
+    correlation = short(spearmanr(mmc, ece)[0])[:3]
+    assert f"ECE on clean images is {listed(*ece)} (rank correlation {correlation}, five networks)" in TEXT
 
 
 def test_the_recipe_of_the_authors():
     rows = shift("authors")
     assert f"the quartiles of softmax's ECE are {listed(*of('softmax', rows))}" in TEXT
+    theirs, ours = (listed(*of("temperature", one)) for one in (rows, shift()))
+    assert f"Those of temperature scaling are {theirs} (one recipe for all: {ours};" in TEXT
+    near = {name: sum(abs(ratio - 1) <= 0.1 for ratio in own) for name, own in against_the_paper(rows).items()}
+    assert "only {softmax} of 9 quartiles of softmax and {temperature} of 9 of temp".format(**near) in TEXT
     assert f"SLOVA's ECE hardly changes ({listed(*of('slova', rows))})" in TEXT
     softmax, ova = (100 * clean(name, "accuracy", rows) for name in ("softmax", "ova"))
     assert f"only {softmax:.0f} % (softmax) and {ova:.0f} % (one-vs-all)" in TEXT
@@ -192,13 +205,18 @@ def test_larger_rates(method):
 
 
 def test_the_network_of_hein():
-    pairs = {("cifar10", "cifar100"): ".764", ("cifar100", "cifar10"): ".560", ("svhn", "cifar10"): ".732"}
-    for (on, other), theirs in pairs.items():
-        ours, fair = (
-            where(RESULTS.rows("ood", on, preset=preset), method="softmax", test=f"{other}-test", metric="mmc")["value"]
-            for preset in ("paper", None)
-        )
-        assert f"{short(ours.mean())} (paper {theirs}, one recipe for all {short(fair.mean())})" in TEXT
+    theirs = where(RESULTS.paper, experiment="ood", method="softmax", metric="mmc").set_index(["train", "test"])[
+        "value"
+    ]
+    for on, other in [pair for pair in PAIRS if pair != ("svhn", "cifar100")]:
+        ours, fair = (ood(on, "softmax", "mmc", other, preset) for preset in ("paper", None))
+        paper = theirs[f"{on}-train", f"{other}-test"]
+        assert f"{short(ours)} (paper {short(paper)}, one recipe for all {short(fair)})" in TEXT
+    near = [
+        abs(ood(*pair[:1], "softmax", "mmc", pair[1], "paper") - theirs[f"{pair[0]}-train", f"{pair[1]}-test"]) < 0.02
+        for pair in PAIRS
+    ]
+    assert sum(near) == 4
     errors = [
         where(RESULTS.rows("ood", on, preset="paper"), method="ova", test=f"{on}-test", metric="error")["value"].mean()
         for on in ("cifar10", "cifar100", "svhn")
@@ -219,7 +237,7 @@ def test_the_six_pairs_of_table_1():
         ]
         pairs = [(theirs[f"{on}-train", f"{test}-test"], ood(on, method, "mmc", test, preset)) for on, test in PAIRS]
         gaps[method, preset] = [abs(one - other) for one, other in pairs]
-    falls = "falls from {} to {} for softmax and from {} to {} for ReAct"
+    falls = "difference from the paper falls from {} to {} for softmax and from {} to {} for ReAct"
     means = [np.mean(gaps[method, preset]) for method in ("softmax", "react") for preset in (None, "paper")]
     assert falls.format(*map(short, means)) in TEXT
     assert f"**CEDA** differs by at most {short(max(gaps['ceda', None]))} on the six pairs" in TEXT
@@ -232,6 +250,8 @@ def test_slova_in_table_1():
     theirs = where(RESULTS.paper, experiment="ood", method="slova", metric="mmc").set_index(["train", "test"])["value"]
     numbers = [short(theirs[f"{on}-train", f"{test}-test"]) for on, test in PAIRS]
     assert f"the paper has {', '.join(numbers[:-1])} and {numbers[-1]}." in TEXT
+    react = [short(ood("cifar100", "react", "mmc", test, p)) for p in ("paper", None) for test in ("cifar10", "svhn")]
+    assert "({} and {}; paper .448 and .426, one recipe for all {} and {})".format(*react) in TEXT
     errors = [100 * ood("cifar100", "react", "error", "cifar100", preset) for preset in (None, "paper")]
     assert "error on CIFAR-100 is {:.1f} %, as published {:.1f} %, in the paper 37.6 %".format(*errors) in TEXT
 
@@ -242,6 +262,15 @@ def test_pictures_of_imagenet():
     assert "softmax has {}, {} and {} on them".format(*softmax) in TEXT
     large, small = ([short(ood(on, "slova_raw", "mmc", f"imagenet{side}")) for on in ons] for side in (224, 32))
     assert "has {}, {} and {}, at 32×32 pixels {}, {} and {}".format(*large, *small) in TEXT
+    ceda, react = (", ".join(short(ood(on, name, "mmc", "imagenet224")) for on in ons) for name in ("ceda", "react"))
+    full = ood("cifar10", "acet", "mmc", "imagenet224")
+    acet = [short(ood(on, "acet_short", "mmc", "imagenet224")) for on in ons[1:]]
+    theirs = where(RESULTS.paper, experiment="ood", metric="mmc", test="imagenet224-test").set_index(
+        ["method", "train"]
+    )
+    paper = [", ".join(short(theirs["value"][name, f"{on}-train"]) for on in ons) for name in ("ceda", "acet", "react")]
+    words = f"CEDA ({ceda}), ACET ({short(full)}, with the short attack {acet[0]} and {acet[1]}) and ReAct ({react})"
+    assert f"{words} differ from the paper there ({'; '.join(paper)})" in TEXT
 
 
 def test_acet():
@@ -262,16 +291,21 @@ def test_acet():
 
 
 def test_far_from_the_data():
-    far = {"plane": ["ova"], "directions": ["ova", "slova_raw", "softmax"]}
-    plane, ova, slova, softmax = (
-        where(rows[rows["level"] == rows["level"].max()], metric="mmc", method=method)["value"].mean()
-        for name, methods in far.items()
-        for rows in [RESULTS.rows(name, "cifar10")]
-        for method in methods
-    )
-    assert f"({plane:.2f} on planes, {ova:.2f} along directions)" in TEXT
-    assert f"its confidence is lower ({slova:.2f})" in TEXT
-    assert f"confidence approaches 1 ({softmax:.2f})" in TEXT
+    def far(experiment: str, method: str) -> list[float]:
+        rows = where(RESULTS.rows(experiment, "cifar10"), method=method, metric="mmc")
+        return rows[rows["level"] == rows["level"].max()].sort_values("seed")["value"].tolist()
+
+    def numbers(*values: float) -> str:
+        *first, last = (f"{value:.3f}".removeprefix("0") for value in values)
+        return f"{', '.join(first)} and {last}"
+
+    ova, slova = far("directions", "ova"), far("directions", "slova_raw")
+    assert f"confidences of {numbers(*ova)} on the five networks, uncalibrated SLOVA {numbers(*slova)}:" in TEXT
+    assert (sum(value > 0.9 for value in ova), sum(value < 0.05 for value in slova)) == (2, 3)
+    assert [one > 0.9 and other < 0.05 for one, other in zip(ova, slova, strict=True)] == [False] * 4 + [True]
+    assert f"Softmax has at least {short(min(far('directions', 'softmax')))} on each" in TEXT
+    planes = (numbers(*far("plane", method)) for method in ("ova", "slova_raw"))
+    assert "the same confidence ({}, SLOVA {})".format(*planes) in TEXT
 
 
 def test_ranks_of_the_papers_own_table():

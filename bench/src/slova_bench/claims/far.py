@@ -5,43 +5,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import listed, means, present
-from slova_bench.frame import Frame, Name, grouped, per_seed, where
+from slova_bench.claims.numbers import at_common_seeds, present, seeds_of
+from slova_bench.frame import Frame, grouped, per_seed, where
+from slova_bench.tables.assembly import label
 
 __all__ = ["CLAIMS"]
 
 PAIR = ("ova", "slova_raw")
-NOTHING, SURE = 0.05, 0.9  # thresholds of confidence for "0" and "close to 1"
+NOTHING, UNSURE, SURE = 0.05, 0.5, 0.9  # thresholds of confidence for "0", "low" and "close to 1"
 DROP = 0.9  # a drop is by a tenth or more
 
 
 def directions(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """Two parts: the mean confidence of SLOVA is almost zero, and that of OVA almost one. That of SLOVA is never the
-    larger one, by its definition."""
-    level, found = _farthest(rows, "directions", on)
-    ours = f"{listed(found, 'mmc')} at distance {level:g}"
-    return Check("SLOVA to 0, OVA to 1", ours, (found["slova_raw", ""] < NOTHING, found["ova", ""] > SURE))
+    """Two parts per seed: the confidence of SLOVA is almost zero, and that of OVA almost one. That of SLOVA is never
+    the larger one, by its definition."""
+    ova, slova, words = _farthest(rows, "directions", on)
+    holds = (*(value < NOTHING for value in slova), *(value > SURE for value in ova))
+    return Check("SLOVA to 0, OVA to 1", words, holds)
 
 
 def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """Five parts: close to the image both confidences drop, then that of SLOVA rises again and falls in the end, and
-    that of OVA approaches 1. "Close" is before its first minimum."""
-    ova, slova = (_curve(rows, name, on) for name in PAIR)
-    (ova_low, _), (low, again) = (_first_minimum(curve) for curve in (ova, slova))
+    """Four parts per seed: close to the image both confidences drop, then that of SLOVA rises again and falls in the
+    end. "Close" is before its first minimum."""
+    ova, slova = (_curves(rows, method, on) for method in PAIR)
+    parts = [_shape(ova[seed], slova[seed]) for seed in sorted(ova.keys() & slova.keys())]
+    counts = [sum(own) for own in zip(*parts, strict=True)]
+    words = ("OVA drops on {}", "SLOVA drops on {}", "rises again on {}", "falls in the end on {}")
+    here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}"
+    return Check("both drop; slight increase and decrease of SLOVA", here, tuple(part for own in parts for part in own))
+
+
+def _shape(ova: Sequence[float], slova: Sequence[float]) -> tuple[bool, bool, bool, bool]:
+    (ova_low, _), (low, again) = _first_minimum(ova), _first_minimum(slova)
     top = max(slova[again:], default=0.0)
-    words = [
-        f"OVA {ova[0]:.3f}, falls to {ova_low:.3f}, {ova[-1]:.3f} in the end",
-        f"SLOVA {slova[0]:.3f}, falls to {low:.3f}, rises to {top:.3f}, {slova[-1]:.3f} in the end",
-    ]
-    holds = (ova_low < DROP * ova[0], low < DROP * slova[0], top > low, slova[-1] < low, ova[-1] > SURE)
-    return Check("drop, slight increase and decrease of SLOVA; OVA to 1", "; ".join(words), holds)
+    return ova_low < DROP * ova[0], low < DROP * slova[0], top > low, slova[-1] < low
 
 
-def _curve(rows: Frame, method: str, on: str) -> list[float]:
-    """The mean confidence by distance, nearest first."""
+def _curves(rows: Frame, method: str, on: str) -> dict[int, list[float]]:
+    """The confidence by distance at each seed, nearest first."""
     own = where(rows, metric="mmc", method=method)
     present(own["method"].unique(), [method], "directions", on)
-    return [float(value) for value in grouped(own, "level", value="mean")["value"]]
+    return grouped(own, "seed", "level", value="mean").groupby("seed")["value"].agg(list).to_dict()
 
 
 def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
@@ -51,17 +55,19 @@ def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
 
 
 def plane(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """Two parts: far away OVA is confident, and SLOVA is not."""
-    level, found = _farthest(rows, "plane", on)
-    ours = f"{listed(found, 'mmc')} at distance {level:g}"
-    return Check("OVA close to 1, SLOVA low", ours, (found["ova", ""] > SURE, found["slova_raw", ""] < 0.5))
+    """Two parts per seed: far away OVA is confident, and SLOVA is not."""
+    ova, slova, words = _farthest(rows, "plane", on)
+    return Check("OVA close to 1, SLOVA low", words, (*(v > SURE for v in ova), *(v < UNSURE for v in slova)))
 
 
-def _farthest(rows: Frame, experiment: str, on: str) -> tuple[float, dict[Name, float]]:
+def _farthest(rows: Frame, experiment: str, on: str) -> tuple[list[float], list[float], str]:
+    """The confidence of OVA and that of SLOVA at the largest distance, at the seeds that both have; and as text."""
     level = float(rows["level"].max())
-    found = means(per_seed(where(rows, metric="mmc", level=level)))
+    found = at_common_seeds(per_seed(where(rows, metric="mmc", level=level)), PAIR)
     present(found, PAIR, experiment, on)
-    return level, {(name, ""): found[name, ""] for name in PAIR}
+    ova, slova = ([*found[method, ""].values()] for method in PAIR)
+    lists = (f"{label(name)} {', '.join(f'{value:.3f}' for value in own.values())}" for name, own in found.items())
+    return ova, slova, f"{'; '.join(lists)} at distance {level:g}, one number per seed"
 
 
 CLAIMS = (

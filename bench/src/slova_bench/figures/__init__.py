@@ -14,7 +14,7 @@ from slova_bench.exhibit import Exhibit, Kind
 from slova_bench.figures import sources
 from slova_bench.figures.sources import METRICS, Source, histograms, ranking, rows
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables.ranks import ood_comparison, shift_comparison
+from slova_bench.tables.ranks import shift_comparison, uncalibrated_comparison
 
 __all__ = ["FIGURES"]
 
@@ -100,7 +100,7 @@ FIGURES = (
         "Fig. 7, Sec. 4.2",
         "ood",
         "comparisons.critical",
-        ranking("ood", ood_comparison),
+        ranking("ood", uncalibrated_comparison),
         True,
     ),
     _figure("ablation", "Effect of each step", "Fig. 8, Sec. 4.3", "ablation", "comparisons.steps", _STEPS),

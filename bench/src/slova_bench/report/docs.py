@@ -32,9 +32,9 @@ COMMAND = "slova bench report --docs docs"
 ORDER = ("recipes", "shift", "noise", "ood", "ablation", "stability", "maps", "directions", "plane", "appendix", "")
 HOW_JUDGED = (
     "A claim has parts, such as metrics, sets or seeds: reproduced if all of them hold here, partly if some do. Better "
-    "than a rival means by the mean and distinguished by the seeds, where there are three; places and counts are by "
-    "the means. Ranks are plain mean ranks, judged seed by seed. Thresholds that the paper does not state are in the "
-    "claim or beside it."
+    "than a rival means by the mean and distinguished by the seeds, where there are three; counts are by the means. "
+    "Places, plain mean ranks and confidences far from the data are judged seed by seed, among the methods of the "
+    "paper at their common seeds. Thresholds that the paper does not state are in the claim or beside it."
 )
 BEYOND = (
     "Beyond the paper. The sixteen shifts were in view while the distance-aware methods were developed; the held-out "
@@ -211,8 +211,11 @@ def _item(item: str, what: str, shown: Sequence[Section]) -> Part:
 
 
 def seeds(results: ResultsFolder, counted: Iterable[str]) -> str:
-    """The numbers of seeds by training set: `CIFAR-10 3 to 5` of an experiment, `shift: CIFAR-10 5` of a method."""
-    return "; ".join(words for one in counted if (words := _seeds(results, one))) or "–"
+    """The numbers of seeds by training set: `CIFAR-10 3 to 5` of one experiment or file, `Softmax, shift: CIFAR-10 5`
+    of a method, with the name of each where several are counted."""
+    found = {one: words for one in counted if (words := _seeds(results, one))}
+    alone = len(found) == 1 and not any("/" in one for one in found)
+    return "; ".join(words if alone else f"{_counted(one)}: {words}" for one, words in found.items()) or "–"
 
 
 def _seeds(results: ResultsFolder, counted: str) -> str:
@@ -220,12 +223,20 @@ def _seeds(results: ResultsFolder, counted: str) -> str:
         path = results.folder.resolve().parents[1] / "benchmarks" / "results" / counted
         rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
         return str(len({row["seed"] for row in rows}) or "")
-    experiment, _, method = counted.partition("/")
+    what, _, preset = counted.partition("@")
+    experiment, _, method = what.partition("/")
     words = []
     for on in results.sets(experiment):
-        counts = seed_counts(results.rows(experiment, on), "method")
+        counts = seed_counts(results.rows(experiment, on, preset=preset or None), "method")
         those = counts.index.isin([method]) if method else ~counts.index.isin(labels.VARIANTS)  # no further fits
         if those.any():
             words.append(f"{labels.set_name(on)} {span(counts[those].tolist())}")
-    name = f"{labels.look(method).name}, {experiment}: " if method else ""
-    return f"{name}{', '.join(words)}" if words else ""
+    return ", ".join(words)
+
+
+def _counted(counted: str) -> str:
+    """`Softmax, shift` of a method, the experiment or file itself otherwise, and the preset."""
+    what, _, preset = counted.partition("@")
+    experiment, _, method = what.partition("/")
+    name = f"{labels.look(method).name}, {experiment}" if method else experiment
+    return f"{name}, preset {preset}" if preset else name

@@ -24,9 +24,10 @@ from slova_bench.tables.table import BEST, Column, Table, number, text
 
 __all__ = [
     *("ALIKE", "BETTER", "WORSE", "against", "make", "make_ood", "ood_comparison", "p_value", "shift_comparison"),
+    "uncalibrated_comparison",
 ]
 
-CONTROL = "slova"
+CONTROL, UNCALIBRATED = "slova", "slova_raw"
 ALIKE, BETTER, WORSE = "not distinguished", "better", "worse"
 TOGETHER = "All three"
 
@@ -56,7 +57,7 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 def make_ood(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """Ranks of the MMC over all pairs of a training set and an OOD set; `on` is ignored."""
-    found = ood_comparison(rows_across(results, "ood"), results.paper)
+    found = uncalibrated_comparison(rows_across(results, "ood"), results.paper)
     title = f"Mean ranks of the MMC over {len(found.cells)} pairs of sets"
     return (_of_comparisons("ranks-ood", title, {"MMC": found}),)
 
@@ -77,6 +78,11 @@ def ood_comparison(rows: Frame, paper: Frame, control: str = CONTROL) -> Compari
     if not len(outside):
         raise MissingRowsError("there are no rows of ood on OOD sets: run slova bench run ood --on cifar10")
     return _compared(outside, ("mmc",), _comparable(outside, paper, "ood", control), control)
+
+
+def uncalibrated_comparison(rows: Frame, paper: Frame) -> Comparison:
+    """That of Fig. 7: the paper does not calibrate SLOVA on OOD data. Without such rows, of the calibrated SLOVA."""
+    return ood_comparison(rows, paper, UNCALIBRATED if (rows["method"] == UNCALIBRATED).any() else CONTROL)
 
 
 def _compared(rows: Frame, metrics: Sequence[str], names: Sequence[str], control: str = CONTROL) -> Comparison:
