@@ -88,10 +88,11 @@ def test_every_part_of_the_paper_leads_somewhere():
 
 def test_seeds_of_the_parts_are_counted_in_rows(tmp_path):
     results = filled(tmp_path / "bench" / "results")
-    assert seeds(results, ("shift", "shift/slova", "ood/slova")) == "CIFAR-10 1; SLOVA, shift: CIFAR-10 1"
+    assert seeds(results, ("shift", "shift/slova", "ood/slova")) == ("shift: CIFAR-10 1; SLOVA, shift: CIFAR-10 1")
+    assert seeds(results, ("shift", "ood/slova")) == "CIFAR-10 1", "one experiment has no need of its name"
     Results(results.folder, "shift-cifar10").append([Row.of(CELL._replace(seed=seed), "ece", 0.1) for seed in (7, 8)])
     assert seeds(ResultsFolder.read(results.folder), ("shift", "shift/slova")) == (
-        "CIFAR-10 1 to 3; SLOVA, shift: CIFAR-10 3"
+        "shift: CIFAR-10 1 to 3; SLOVA, shift: CIFAR-10 3"
     )
     rows = tmp_path / "benchmarks" / "results" / "theorem.csv"
     rows.parent.mkdir(parents=True)
