@@ -212,7 +212,7 @@ class Trained:
         logits, features = [], []
         exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)  # TF32 is on by default
         with torch.no_grad(), seeded(self.device, self.seed, epoch=-2), exact:
-            for part in images.split(CPU_BATCH if self.device.type == "cpu" else BATCH):
+            for part in torch.split(images, CPU_BATCH if self.device.type == "cpu" else BATCH):
                 batch = part.to(self.device)
                 batch = batch.float() / 255 if batch.dtype == torch.uint8 else batch
                 passes = [one for network in networks for one in _passes(network, batch, self.samples)]

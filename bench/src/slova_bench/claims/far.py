@@ -45,7 +45,8 @@ def _curves(rows: Frame, method: str, on: str) -> dict[int, list[float]]:
     """The confidence by distance at each seed, nearest first."""
     own = where(rows, metric="mmc", method=method)
     present(own["method"].unique(), [method], "directions", on)
-    return grouped(own, "seed", "level", value="mean").groupby("seed")["value"].agg(list).to_dict()
+    means = grouped(own, "seed", "level", value="mean")
+    return {int(seed): part["value"].tolist() for seed, part in means.groupby("seed")}
 
 
 def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
