@@ -4,8 +4,8 @@
 
 The features are those of a ResNet-20 that was trained on the other classes of CIFAR-100; a network of one hidden layer
 learns from 200 random images of 50,000, then nine times from 200 more, each time from new weights. Softmax chooses by
-its confidence; one-vs-all by SLOVA's, by the largest sigmoid, by P(none) or by P(several); calibration changes no
-order. Rows: benchmarks/results/active_learning.csv.
+its confidence, by the margin between its two largest probabilities or by its entropy; one-vs-all by SLOVA's confidence
+or margin, by the largest sigmoid, by P(none) or by P(several). Rows: benchmarks/results/active_learning.csv.
 """
 
 from __future__ import annotations
@@ -25,11 +25,23 @@ from slova.artifact import atomic_path
 STEP, ROUNDS, SEEDS, UPDATES, BATCH, HIDDEN = 200, 10, 5, 500, 128, 256
 RESULTS = Path(__file__).parent / "results" / "active_learning.csv"
 Doubt = Callable[[Tensor], Tensor]
+
+
+def _margin(log_probs: Tensor) -> Tensor:
+    first, second = log_probs.exp().topk(2).values.T
+    return second - first
+
+
+def _entropy(log_probs: Tensor) -> Tensor:
+    return -(log_probs.exp() * log_probs).sum(1)
+
+
 DOUBTS: dict[str, dict[str, Doubt | None]] = {
     "softmax": {"random": None, "confidence": lambda logits: -slova.log_softmax(logits).amax(1)},
     "ova": {
         "random": None,
         "confidence": lambda logits: -slova.log_slova(logits).amax(1),
+        "margin": lambda logits: _margin(slova.log_slova(logits)),
         "largest sigmoid": lambda logits: -logits.amax(1),
         "P(none)": slova.log_none,
         "P(several)": slova.log_several,
