@@ -18,7 +18,7 @@ SETS = ("clean", "sixteen shifts", "held-out shifts")
 
 TEXT = """# Measurements: what the paper names
 
-The paper proves a theorem about far inputs and names work for the future: semi-supervised learning, conditional computation, several labels, and label vectors of fewer dimensions for very many classes. Each is measured here on real data. Made by `docs/make_paper.py` from the rows in `benchmarks/results`; the verdicts are computed.
+The paper proves a theorem about far inputs and names work for the future: semi-supervised learning, active learning, conditional computation, several labels, and label vectors of fewer dimensions for very many classes. Each is measured here on real data. Made by `docs/make_paper.py` from the rows in `benchmarks/results`; the verdicts are computed.
 
 ## The theorem on ReLU networks
 

@@ -245,7 +245,11 @@ PLANS = (
         ("multilabel.csv",),
     ),
     Part(
-        "Sec. 5.3", "active learning", "[active learning](selective.md#active-learning)", "digits, five seeds, no rows"
+        "Sec. 5.3",
+        "active learning",
+        "[active learning](measurements/paper.md#active-learning)",
+        "CIFAR-10 by features of a network of CIFAR-100",
+        ("active_learning.csv",),
     ),
     Part(
         "Sec. 5.3",
