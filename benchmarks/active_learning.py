@@ -29,7 +29,7 @@ Doubt = Callable[[Tensor], Tensor]
 
 def _margin(log_probs: Tensor) -> Tensor:
     first, second = log_probs.exp().topk(2).values.T
-    return second - first
+    return first - second
 
 
 def _entropy(log_probs: Tensor) -> Tensor:
@@ -37,11 +37,16 @@ def _entropy(log_probs: Tensor) -> Tensor:
 
 
 DOUBTS: dict[str, dict[str, Doubt | None]] = {
-    "softmax": {"random": None, "confidence": lambda logits: -slova.log_softmax(logits).amax(1)},
+    "softmax": {
+        "random": None,
+        "confidence": lambda logits: -slova.log_softmax(logits).amax(1),
+        "margin": lambda logits: -_margin(slova.log_softmax(logits)),
+        "entropy": lambda logits: _entropy(slova.log_softmax(logits)),
+    },
     "ova": {
         "random": None,
         "confidence": lambda logits: -slova.log_slova(logits).amax(1),
-        "margin": lambda logits: _margin(slova.log_slova(logits)),
+        "margin": lambda logits: -_margin(slova.log_slova(logits)),
         "largest sigmoid": lambda logits: -logits.amax(1),
         "P(none)": slova.log_none,
         "P(several)": slova.log_several,
