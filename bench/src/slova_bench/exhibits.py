@@ -17,25 +17,9 @@ from slova_bench.panels import PANELS
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.tables import TABLES
 
-__all__ = ["EXHIBITS", "PAPER_ITEMS", "draw", "exhibits", "experiment_for", "file_name"]
+__all__ = ["EXHIBITS", "draw", "exhibits", "experiment_for", "file_name"]
 
 EXHIBITS: tuple[Exhibit, ...] = (*TABLES, *FIGURES, *PANELS, *CLAIMS)
-
-# The figures and tables of the paper; Fig. 3 is a diagram of the method.
-PAPER_ITEMS = {
-    "Fig. 1": "confidence of OVA and SLOVA over two probabilities (Sec. 1)",
-    "Fig. 2": "confidence on planes through three images (Sec. 1)",
-    "Fig. 3": "the method as a sketch (Sec. 3)",
-    "Fig. 4": "confidence along random directions (Sec. 3.5)",
-    "Fig. 5": "accuracy, ECE, NLL and Brier score by severity of shift (Sec. 4.1)",
-    "Fig. 6": "mean ranks under shift (Sec. 4.1)",
-    "Table 1": "error and MMC out of distribution (Sec. 4.2)",
-    "Fig. 7": "mean ranks out of distribution (Sec. 4.2)",
-    "Fig. 8": "ablation (Sec. 4.3)",
-    "Fig. 9": "calibration curve of complete ignorance (App. A)",
-    "Fig. 10": "stability of the fit (App. B)",
-    "App. C": "quartiles of ECE, NLL and Brier score over shifts (App. C)",
-}
 
 
 def exhibits(*kinds: Kind) -> list[Exhibit]:

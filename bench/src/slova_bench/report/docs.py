@@ -10,15 +10,16 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from slova_bench import labels
 from slova_bench.claims import JudgedClaim, Verdict, judged_claims, verdict_counts
 from slova_bench.exhibit import Exhibit, Kind
-from slova_bench.exhibits import PAPER_ITEMS, draw, exhibits, experiment_for, file_name
+from slova_bench.exhibits import draw, exhibits, experiment_for, file_name
 from slova_bench.frame import seed_counts
-from slova_bench.paper_parts import BASELINES, DIFFERENCES, FORMULAS, PLANS, SETTINGS, UNJUDGED, Part
+from slova_bench.paper_parts import DRAWN, Part, paper_parts
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 from slova_bench.staleness import Staleness, check_staleness
 from slova_bench.tables import READING, Table, runs
@@ -46,7 +47,6 @@ ABOUT_PARTS = (
     "method with the fewest to the one with the most. More on the differences: [deviations](deviations.md)."
 )
 PARTS_HEAD = "| In the paper | What it is | Here | Seeds | What differs |\n| --- | --- | --- | --- | --- |"
-CLAIMS = Part("Sec. 1, 3 to 5", "claims", "[claims](#claims), each with its verdict")
 SKETCH = "Fig. 3"  # of the method: drawn elsewhere
 
 
@@ -183,31 +183,25 @@ def _of_sections(shown: Sequence[Section]) -> Iterator[str]:
 
 def _of_paper(results: ResultsFolder, shown: Sequence[Section]) -> Iterator[str]:
     """The paper, part by part."""
-    groups: dict[str, Iterable[Part]] = {
-        "Definitions, equations, the theorem": FORMULAS,
-        "Figures and tables": (_item(*item, shown) for item in PAPER_ITEMS.items()),
-        "Hyper-parameters": SETTINGS,
-        "Methods": BASELINES,
-        "Claims": (CLAIMS, *UNJUDGED),
-        "Limitations and future work": PLANS,
-    }
     yield "## The paper, part by part"
     yield ABOUT_PARTS
-    for name, parts in groups.items():
+    for name, parts in groupby(paper_parts(), lambda part: part.group):
+        found = (_drawn(part, shown) if name == DRAWN else part for part in parts)
         lines = (
             (one.name, plain(one.what), one.here, seeds(results, one.counted), plain(one.differs) or "–")
-            for one in parts
+            for one in found
         )
         yield "\n".join([f"**{name}**\n", PARTS_HEAD, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
-def _item(item: str, what: str, shown: Sequence[Section]) -> Part:
+def _drawn(part: Part, shown: Sequence[Section]) -> Part:
     """A figure or table of the paper, with links to its counterparts or the command that makes them."""
-    links = dict.fromkeys(f"[{plain(one.heading)}](#{one.anchor})" for one in shown if one.exhibit.is_for(item))
-    experiment = experiment_for(item)
+    links = dict.fromkeys(f"[{plain(one.heading)}](#{one.anchor})" for one in shown if one.exhibit.is_for(part.name))
+    experiment = experiment_for(part.name)
     run = f"not run yet: `slova bench run {experiment} --on cifar10`" if experiment else f"not drawn: `{COMMAND}`"
-    here = ", ".join(links) or ("[the method](method.md)" if item == SKETCH else run)
-    return Part(item, what, here, DIFFERENCES.get(item, ""), (experiment,) if experiment else ())
+    here = ", ".join(links) or ("[the method](method.md)" if part.name == SKETCH else run)
+    counted = (experiment,) if experiment else ()
+    return part._replace(here=here, counted=counted)
 
 
 def seeds(results: ResultsFolder, counted: Iterable[str]) -> str:
