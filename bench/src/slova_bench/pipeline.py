@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Bench", "Trained", "mean_readout", "member_seeds"]
 
 BATCH, CPU_BATCH = 1000, 100  # activations of 100 images fit into a processor's caches: three times as fast
+MEMORY = {"cpu": torch.channels_last}  # which makes convolutions of a processor faster
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ class Bench:
 
         found = self.store.get("weights", what, compute)
         network.load_state_dict({name: value.to(network.state_dict()[name].dtype) for name, value in found.items()})
-        return network.to(self.execution.device).eval()
+        device = self.execution.device
+        return network.to(device, memory_format=MEMORY.get(device.type, torch.preserve_format)).eval()
 
 
 def member_seeds(members: int, seed: int) -> list[int]:
