@@ -105,3 +105,11 @@ def test_every_table_can_be_saved(opened, made_results):
             assert text.startswith("method,test,shift,level,seeds,accuracy,accuracy_error,")
         else:
             assert text == tables[title]
+
+
+def test_a_long_name_stays_within_its_cell(opened):
+    for cell in opened.open().locator("#reject-table tbody th, #part-tables tbody th").all():
+        wider = cell.evaluate(
+            "node => { node.append(' of many words'.repeat(4)); return node.scrollWidth - node.clientWidth }"
+        )
+        assert wider <= 0
