@@ -166,8 +166,8 @@ class Bench:
 
         found = self.store.get("weights", what, compute)
         network.load_state_dict({name: value.to(network.state_dict()[name].dtype) for name, value in found.items()})
-        device = self.execution.device
-        return network.to(device, memory_format=MEMORY.get(device.type, torch.preserve_format)).eval()
+        network.to(memory_format=MEMORY.get(self.execution.device.type))  # type: ignore[call-overload]
+        return network.to(self.execution.device).eval()
 
 
 def member_seeds(members: int, seed: int) -> list[int]:
