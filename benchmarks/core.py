@@ -9,22 +9,19 @@ from __future__ import annotations
 import resource
 
 import numpy as np
-import torch
 from slova_bench.paper_fit import paper_mixture
 from timing import side_by_side, timed
 
-from slova import ExponentialCalibration, PairHistogram, Scorer, log_slova
+from slova import ExponentialCalibration, PairHistogram, log_slova
 from slova.calibration import Pairs
 from slova.calibration.exponential import smoothed
 from slova.calibration.mixture import best_mixture
-from slova.heads import SLOVA
 from slova.metrics import Detection, Ece, Selection
 
 
 def main() -> None:
     fits()
     histogram()
-    scoring()
     states()
 
 
@@ -55,21 +52,6 @@ def histogram() -> None:
     print(
         f"\nsketch and fit of 10,000,000 pairs: {seconds:.2f} s, {grown:.0f} MiB beside the data, in all {peak:.0f} MiB"
     )
-
-
-def scoring() -> None:
-    """Label and confidence from ten million float32 logits, against torch.softmax and max."""
-    print("\nlabel and confidence, 10,000,000 logits      slova   softmax + max   ratio (above 1: slova is faster)")
-    for classes in (10, 100, 1000):
-        logits = torch.randn(10_000_000 // classes, classes) * 3
-        ours, theirs = side_by_side(
-            lambda f=logits: SLOVA.top(f)[1].exp_(), lambda f=logits: torch.softmax(f, -1).max(-1)
-        )
-        print(f"  K = {classes:<6d} {ours * 1e3:34.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}")
-    logits, labels = validation(5_000, 10)
-    scorer, many = Scorer.fit(logits, labels), torch.randn(1_000_000, 10) * 3
-    ours, theirs = side_by_side(lambda: scorer.predict(many), lambda: torch.softmax(many, -1).max(-1))
-    print(f"  K = 10, calibrated, the whole answer {ours * 1e3:5.1f} ms {theirs * 1e3:12.1f} ms {theirs / ours:7.2f}")
 
 
 def states() -> None:

@@ -1,11 +1,12 @@
 """Very many classes, as ratios measured side by side: the loss without logits against the dense one, time and memory,
 and the scoring of logits against copying them.
 
-    python benchmarks/extreme.py            # on two CPU cores: minutes; on a GPU: about a minute
+    python benchmarks/extreme.py            # on a GPU if there is one, otherwise on one thread of a CPU; minutes
     python benchmarks/extreme.py --tune     # on a GPU: every tile for every K, about a minute
 
 A copy reads and writes every byte once; scoring reads the logits and writes 28 bytes per row. Its share of the copy
-bandwidth is (bytes it must move / its time) / (2 x bytes of the logits / time of the copy), in the same run.
+bandwidth is (bytes it must move / its time) / (2 x bytes of the logits / time of the copy), in the same run. Rows:
+`extreme-cpu.csv`, or `extreme-gpu-score.csv` and `extreme-gpu-loss.csv`, of the tables of docs/measurements/extreme.md.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import argparse
 import math
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from timing import seconds_on_gpu, side_by_side
+from timing import seconds_on_gpu, side_by_side, write
 from torch import Tensor
 
 import slova
@@ -30,6 +31,7 @@ CLASSES = (10, 16, 32, 64, 100, 101, 128, 256, 512, 1000, 1024, 2048, 4096, 8192
 NUMBERS = 1 << 28  # a gigabyte of logits, far more than a GPU's cache
 CALLS = 10  # of a scoring kernel, one after the other
 CALIBRATOR = ExponentialCalibration([0.05, 0.7, 40.0], [0.3, 0.5, 0.1])
+LARGE = (1024, 200_000, 128)  # N, K, D
 TILES = {  # up to so many classes, what may be worth a try
     12: [(128, 1, 4), (64, 1, 2), (128, 2, 4), (64, 2, 2), (256, 2, 8), (32, 2, 1), (256, 1, 4)],
     32: [(128, 4, 4), (64, 4, 2), (32, 4, 1), (64, 8, 4), (32, 8, 2), (16, 8, 1), (32, 16, 4), (128, 2, 4)],
@@ -50,23 +52,20 @@ def main() -> None:
     elif options.tune:
         tune()
     elif torch.cuda.is_available():
-        print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-        scoring_on_gpu()
-        loss_on_gpu()
+        write("extreme-gpu-score", [scoring_on_gpu(classes) for classes in CLASSES])
+        write("extreme-gpu-loss", [loss_on_gpu(dtype) for dtype in (torch.float32, torch.bfloat16)])
     else:
-        scoring_on_cpu()
-        loss_on_cpu()
+        torch.set_num_threads(1)
+        memory = [memory_on_cpu()]
+        write("extreme-cpu", memory + [row for _ in range(3) for row in (*scoring_on_cpu(), *loss_on_cpu())])
 
 
-def scoring_on_gpu() -> None:
-    """The answer from a gigabyte of logits."""
-    print(f"\n{'K':>6s} {'rows':>10s}   share of the copy bandwidth: one kernel   scorer.predict   softmax and max")
-    for classes in CLASSES:
-        logits, copy = filled(classes)
-        scorer = Scorer(classes=classes, calibrator=CALIBRATOR)
-        kernel = share(logits, lambda f, s=scorer: extreme.score(s, f), copy)
-        predict, softmax = (share(logits, function, copy, calls=1) for function in (scorer.predict, softmax_top))
-        print(f"{classes:6d} {len(logits):10,d} {kernel:44.2f} {predict:16.2f} {softmax:17.2f}", flush=True)
+def scoring_on_gpu(classes: int) -> dict[str, object]:
+    """The answer from a gigabyte of logits, as a share of the copy bandwidth."""
+    logits, copy = filled(classes)
+    scorer = Scorer(classes=classes, calibrator=CALIBRATOR)
+    kernel = share(logits, lambda f: extreme.score(scorer, f), copy)
+    return {"K": classes, "score": kernel, "softmax and max": share(logits, softmax_top, copy, calls=1)}
 
 
 def tune() -> None:
@@ -99,41 +98,20 @@ def softmax_top(logits: Tensor) -> object:
     return torch.softmax(logits, -1).max(-1)
 
 
-def loss_on_gpu() -> None:
-    """Forward and backward at K = 1,000,000, N = 4096, D = 512."""
-    print("\nloss and gradients, K = 1,000,000, N = 4096, D = 512")
-    for dtype in (torch.float32, torch.bfloat16):
-        parts = layer_of(4096, 1_000_000, 512, "cuda", dtype)
-        held = 2 * sum(part.numel() * part.element_size() for part in parts[:3])
-        print(f"  {dtype}: matrix, features, bias and their gradients {held / 1e9:.2f} GB")
-        for name, step in (("without logits", ours), ("dense", dense)):
-            try:
-                peak, duration = (
-                    peak_on_gpu(lambda s=step, p=parts: s(*p), parts),
-                    seconds_on_gpu(lambda s=step, p=parts: s(*p), 3),
-                )
-                print(f"    {name:15s} peak {peak / 1e9:7.2f} GB = {peak / held:5.2f} x, {duration * 1e3:8.1f} ms")
-            except torch.cuda.OutOfMemoryError:
-                print(f"    {name:15s} out of memory")
-                torch.cuda.empty_cache()
-        reading(parts)
-        del parts
-        torch.cuda.empty_cache()
-
-
-def reading(parts: tuple[Tensor, ...]) -> None:
-    """The answers without logits, against the products alone."""
+def loss_on_gpu(dtype: torch.dtype) -> dict[str, object]:
+    """Forward and backward at K = 1,000,000, N = 4096, D = 512: the peak of memory, also as a multiple of matrix,
+    features, bias and their gradients, and the time; and `top` over the matrix products alone."""
+    parts = layer_of(4096, 1_000_000, 512, "cuda", dtype)
+    held = 2 * sum(part.numel() * part.element_size() for part in parts[:3])
+    row: dict[str, object] = {"precision": str(dtype).removeprefix("torch.")}
+    for name, step in (("chunked", ours), ("dense", dense)):
+        peak = peak_on_gpu(lambda s=step: s(*parts), parts)
+        row |= {f"{name}, GB": peak / 1e9, f"{name}, memory": peak / held}
+        row[f"{name}, ms"] = 1e3 * seconds_on_gpu(lambda s=step: s(*parts), 3)
     features, matrix, bias, _ = (part.detach() for part in parts)
-    chunks = matrix.split(16384)
-    products = seconds_on_gpu(lambda: [torch.mm(features, chunk.T) for chunk in chunks], 3)
-    for name, function in (
-        ("top", lambda: extreme.top(features, matrix, bias=bias)),
-        (
-            "predict",
-            lambda: extreme.predict(Scorer(classes=len(matrix), calibrator=CALIBRATOR), features, matrix, bias=bias),
-        ),
-    ):
-        print(f"    {name:15s} {seconds_on_gpu(function, 3) / products:.2f} x the time of the matrix products alone")
+    products = seconds_on_gpu(lambda: [torch.mm(features, chunk.T) for chunk in matrix.split(16384)], 3)
+    row["`top` / its matrix products"] = seconds_on_gpu(lambda: extreme.top(features, matrix, bias=bias), 3) / products
+    return row
 
 
 def peak_on_gpu(step: Callable[[], object], parts: tuple[Tensor, ...]) -> float:
@@ -149,36 +127,42 @@ def peak_on_gpu(step: Callable[[], object], parts: tuple[Tensor, ...]) -> float:
     return torch.cuda.max_memory_allocated() - before + own
 
 
-def scoring_on_cpu() -> None:
-    print("label, confidence and none of 10,000,000 logits    score   softmax + max   ratio (above 1: ours is faster)")
+def scoring_on_cpu() -> Iterator[dict[str, object]]:
+    """Label, confidence and none of ten million logits, beside softmax and max."""
     for classes in (10, 100, 1000, 8192):
         logits = torch.randn(10_000_000 // classes, classes) * 3
         scorer = Scorer(classes=classes, calibrator=CALIBRATOR)
-        mine, theirs = side_by_side(lambda s=scorer, f=logits: extreme.score(s, f), lambda f=logits: softmax_top(f))
-        print(f"  K = {classes:<6d} {mine * 1e3:41.1f} ms {theirs * 1e3:12.1f} ms {theirs / mine:7.2f}")
+        times = side_by_side(lambda s=scorer, f=logits: extreme.score(s, f), lambda f=logits: softmax_top(f))
+        yield row_of("score", len(logits), classes, *times)
 
 
-def loss_on_cpu() -> None:
-    print("\nloss and gradients         without logits        dense   ratio (above 1: ours is faster)")
+def loss_on_cpu() -> Iterator[dict[str, object]]:
     for rows, classes, width in ((1024, 1_000, 128), (1024, 10_000, 128), (512, 100_000, 128)):
         parts = layer_of(rows, classes, width, "cpu", torch.float32)
-        mine, theirs = side_by_side(lambda p=parts: ours(*p), lambda p=parts: dense(*p), rounds=3)
-        name = f"N = {rows}, K = {classes:,d}"
-        print(f"  {name:24s} {mine * 1e3:12.0f} ms {theirs * 1e3:9.0f} ms {theirs / mine:7.2f}")
-    for name in ("ours", "dense"):
-        subprocess.run([sys.executable, __file__, "--memory", name], check=True)
+        times = side_by_side(lambda p=parts: ours(*p), lambda p=parts: dense(*p), rounds=3)
+        yield row_of("loss", rows, classes, *times)
+
+
+def memory_on_cpu() -> dict[str, object]:
+    """Of one step, each in a process of its own: multiples of matrix, features, bias and their gradients."""
+    commands = ([sys.executable, __file__, "--memory", name] for name in ("ours", "dense"))
+    found = (subprocess.run(command, check=True, capture_output=True, text=True).stdout for command in commands)
+    return row_of("memory of the loss", *LARGE[:2], *map(float, found))
+
+
+def row_of(what: str, rows: int, classes: int, mine: float, theirs: float) -> dict[str, object]:
+    return {"what": what, "rows": rows, "classes": classes, "ours": mine, "dense": theirs, "ratio": theirs / mine}
 
 
 def memory_of_a_step(name: str) -> None:
-    """N = 1024, K = 200,000, D = 128: logits would take 0.82 GB. What the process grows by, and the layer itself."""
-    parts = layer_of(1024, 200_000, 128, "cpu", torch.float32)
+    """The logits would take 0.82 GB. What the process grows by, and the layer itself."""
+    parts = layer_of(*LARGE, "cpu", torch.float32)
     step = ours if name == "ours" else dense
     step(*layer_of(8, 100, 128, "cpu", torch.float32))
     held = sum(part.numel() * 4 for part in parts[:3])
     before = peak_of_process()
     step(*parts)
-    peak = peak_of_process() - before + held
-    print(f"  memory of {name:5s} at N = 1024, K = 200,000: {peak / (2 * held):.2f} x matrix, features and gradients")
+    print((peak_of_process() - before + held) / (2 * held))
 
 
 def peak_of_process() -> int:

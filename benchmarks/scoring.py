@@ -1,68 +1,56 @@
-"""What the answer of a scorer costs, as Markdown tables of ratios measured side by side in this run.
+"""What the answer of a scorer costs: the rows of the tables of docs/speed.md, times measured side by side.
 
-    python benchmarks/scoring.py                     # on a GPU if there is one, otherwise on the CPU; about a minute
-    python benchmarks/scoring.py --cpu --json FILE   # on the CPU, numbers to a file as well
+    python benchmarks/scoring.py        # on a GPU if there is one, otherwise on one thread of a CPU; minutes
 
-The first table compares `Scorer.predict` on logits with `softmax().max()`, which gives label and confidence alone. On a
-GPU it also has their shares of the copy bandwidth: (bytes of the logits / time) / (2 x bytes of the logits / time of a
-copy). The second one compares `Classifier.predict` with the network alone, ResNet-20 on images of 32 x 32 pixels, and
-measures all but the network, which is `Classifier.predict` of stored logits.
+`scoring-cpu.csv` or `scoring-gpu.csv`: `Scorer.predict` of logits beside `softmax().max()`, which gives label and
+confidence alone. `answer_cost.csv`, on a CPU: the answers beside the forward pass of ResNet-20 on images of 32 x 32
+pixels; an answer is all that `Classifier.predict` does but the network. All in seconds.
 """
 
 from __future__ import annotations
-
-import argparse
-import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from core import validation
 from slova_bench.networks import resnet20
-from timing import seconds_on_gpu, side_by_side
+from timing import seconds_on_gpu, side_by_side, timed, write
 from torch import Tensor
 
-from slova import NONE, Classifier, Scorer
+from slova import Classifier, ExponentialCalibration, Scorer
 from slova.calibration import PosteriorCalibration
 from slova.heads import SOFTMAX
 
 CLASSES = (10, 100, 1000)
 ON_CPU, ON_GPU = 2_000_000, 1 << 28  # logits
-BATCH, IMAGES = 256, 512
+BATCH, IMAGES = 100, 500  # activations of 100 images fit into a processor's caches
 CALLS = 5  # of one function, one after the other, on a GPU
+ANSWERS = 20  # in a row, since one is shorter than the time that a busy machine gives to another program
+TERMS = 50  # of the exponential calibrator, the most of App. B
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cpu", action="store_true")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    device = "cpu" if options.cpu or not torch.cuda.is_available() else "cuda"
-    name = torch.cuda.get_device_name() if device == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    print(f"{name}, torch {torch.__version__}\n", flush=True)
-    found = {"device": name, "torch": torch.__version__, "logits": logits_alone(device), "network": end_to_end(device)}
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if torch.cuda.is_available():
+        write("scoring-gpu", [row for classes in CLASSES for row in logits_alone(classes, "cuda")])
+    else:
+        write("answer_cost", answer_cost(repetitions=10))
+        found = [logits_alone(classes, "cpu") for _ in range(3) for classes in CLASSES]
+        write("scoring-cpu", [row for rows in found for row in rows])
 
 
-def logits_alone(device: str) -> list[dict[str, Any]]:
-    print("| K | calibrator | predict, ms | softmax().max(), ms | ratio |" + " of a copy |" * (device == "cuda"))
-    print("|---|---|---|---|---|" + "---|" * (device == "cuda"))
+def logits_alone(classes: int, device: str) -> list[dict[str, object]]:
+    logits = torch.empty((ON_CPU if device == "cpu" else ON_GPU) // classes, classes, device=device).normal_(-3, 3)
     rows = []
-    for classes in CLASSES:
-        logits = torch.empty((ON_CPU if device == "cpu" else ON_GPU) // classes, classes, device=device).normal_(-3, 3)
-        copy = seconds_on_gpu(lambda f=logits: f.clone(), calls=CALLS) if device == "cuda" else 0.0
-        for name, scorer in scorers(classes).items():
-            ours, theirs = compared(lambda s=scorer, f=logits: s.predict(f), lambda f=logits: softmax_top(f), device)
-            row = {"classes": classes, "calibrator": name, "predict": ours, "softmax": theirs, "ratio": ours / theirs}
-            line = f"| {classes} | {name} | {ours * 1e3:.2f} | {theirs * 1e3:.2f} | {ours / theirs:.2f} |"
-            if device == "cuda":
-                row["share of copy"], row["softmax share"] = copy / 2 / ours, copy / 2 / theirs
-                line += f" {row['share of copy']:.2f} (softmax {row['softmax share']:.2f}) |"
-            print(line, flush=True)
-            rows.append(row)
+    for name, scorer in scorers(classes).items():
+        functions = (lambda s=scorer: s.predict(logits)), (lambda: softmax_top(logits))
+        if device == "cpu":
+            ours, theirs = side_by_side(*functions)
+        else:
+            ours, theirs = (seconds_on_gpu(function, calls=CALLS) for function in functions)
+        rows.append(
+            {"classes": classes, "calibrator": name, "predict": ours, "softmax": theirs, "ratio": ours / theirs}
+        )
     return rows
 
 
@@ -86,38 +74,37 @@ def scorers(classes: int) -> dict[str, Scorer]:
     return {"none, slova": Scorer(classes=classes), **fitted, **more}
 
 
-def end_to_end(device: str) -> dict[str, float]:
-    """`Classifier.predict` of images against the network on the same batches."""
-    images, network = torch.rand(IMAGES, 3, 32, 32, device=device), resnet20(10).eval().to(device)
-    labels = torch.randint(NONE, 10, (IMAGES,))
-    classifier = Classifier.fit(network, images, labels, head="slova", progress=False)
-    batches = images.split(BATCH)
+@torch.no_grad()
+def answer_cost(repetitions: int) -> list[dict[str, object]]:
+    """The forward pass and each answer, one after the other in each repetition; the network is as fast as it can be."""
+    images = torch.rand(IMAGES, 3, 32, 32)
+    network = resnet20(10).eval().to(memory_format=torch.channels_last)
+    batches = [batch.contiguous(memory_format=torch.channels_last) for batch in images.split(BATCH)]
 
-    @torch.no_grad()
-    def alone() -> Tensor:
-        return torch.cat([network(batch).cpu() for batch in batches])
+    def forward() -> Tensor:
+        return torch.cat([network(batch) for batch in batches])
 
-    def predict() -> object:
-        return classifier.predict(images, batch_size=BATCH, progress=False)
+    stored, found = forward(), scorers(10)
+    powers = ExponentialCalibration(np.geomspace(0.01, 100, TERMS), np.full(TERMS, 1 / TERMS))
+    answers = {
+        "readout alone": found["none, slova"],
+        f"readout and exponential calibration, M = {TERMS}": Scorer(classes=10, calibrator=powers),
+        "readout and posterior calibration": found["posterior, slova"],
+    }
+    classifiers = {name: Classifier(torch.nn.Identity(), scorer) for name, scorer in answers.items()}
+    rows = []
+    for repetition in range(-1, repetitions):  # the first one warms up
+        seconds = timed(forward)
+        for name, classifier in classifiers.items():
+            answer = timed(lambda c=classifier: answer_often(c, stored)) / ANSWERS
+            row = {"repetition": repetition, "images": IMAGES, "answer": name, "network_seconds": seconds}
+            rows.append({**row, "answer_seconds": answer, "share": answer / seconds})
+    return rows[len(answers) :]
 
-    stored = alone().to(device)
-    answers = Classifier(torch.nn.Identity(), classifier.scorer)
 
-    def answer() -> object:
-        return answers.predict(stored, batch_size=BATCH, progress=False)
-
-    ours, theirs = compared(predict, alone, device)
-    rest, _ = compared(answer, answer, device)
-    print(f"\n| {IMAGES} images | `Classifier.predict` | ResNet-20 alone | all but the network | its share |")
-    print("|---|---|---|---|---|")
-    print(f"| | {ours * 1e3:.1f} ms | {theirs * 1e3:.1f} ms | {rest * 1e3:.2f} ms | {rest / theirs:.1%} |", flush=True)
-    return {"predict": ours, "network": theirs, "answer": rest}
-
-
-def compared(ours: Callable[[], object], theirs: Callable[[], object], device: str) -> tuple[float, float]:
-    if device == "cpu":
-        return side_by_side(ours, theirs)
-    return seconds_on_gpu(ours, calls=CALLS), seconds_on_gpu(theirs, calls=CALLS)
+def answer_often(classifier: Classifier, logits: Tensor) -> None:
+    for _ in range(ANSWERS):
+        classifier.predict(logits, batch_size=BATCH, progress=False)
 
 
 def softmax_top(logits: Tensor) -> object:

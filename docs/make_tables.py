@@ -1,7 +1,8 @@
 """Write the tables of pages that are otherwise written by hand, from rows: python docs/make_tables.py.
 
 A table stands between the lines `<!-- table NAME, made by docs/make_tables.py -->` and `<!-- end of the table -->`.
-Tables whose rows are those of scripts (`benchmarks/results`) are in docs/tables_of_benchmarks.py.
+Tables whose rows are those of scripts (`benchmarks/results`) are in docs/tables_of_benchmarks.py, those of times in
+docs/tables_of_speed.py.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from slova_bench.tables.recipe_groups import real
 sys.path.insert(0, str(Path(__file__).parent))
 from tables_of_benchmarks import TABLES as OF_BENCHMARKS
 from tables_of_benchmarks import markdown, short
+from tables_of_speed import TABLES as OF_SPEED
 
 DOCS = Path(__file__).parent
 RESULTS = ResultsFolder.read(DOCS.parent / "bench" / "results")
@@ -247,6 +249,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "mixes": mixes,
     "exposed": exposed,
     **OF_BENCHMARKS,
+    **OF_SPEED,
 }
 
 

@@ -47,7 +47,7 @@ LEVELS = {
 
 def markdown(titles: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
     lines = (f"| {' | '.join(line)} |" for line in (titles, ["---"] * len(titles), *rows))
-    return "\n".join(lines).replace("|  |", "| |")
+    return re.sub(r"\|  (?=\|)", "| ", "\n".join(lines))
 
 
 def short(number: float, digits: int = 3) -> str:
