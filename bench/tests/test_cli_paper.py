@@ -41,6 +41,7 @@ def test_the_plan_says_what_needs_no_training(tmp_path):
     lines = {tuple(line.split()[:3]): line for line in done.output.splitlines()}
     assert lines["noise", "cifar10", "fair"].endswith("none: evaluated only        0")
     assert lines["ood", "svhn", "paper"].split()[-2:] == ["2", "5"]
+    assert "slova_clean (1), slova_distance (1)" in lines["ood", "svhn", "fair"]
 
 
 def test_every_plan_is_valid_and_without_minutes_nothing_runs(tmp_path, monkeypatch):

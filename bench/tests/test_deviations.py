@@ -1,14 +1,18 @@
 """The measured numbers of docs/deviations.md are those of the rows."""
 
+import inspect
 import json
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from slova_bench.frame import quartiles, shift_groups, where
 from slova_bench.labels import PAPER_SHIFTS, look
+from slova_bench.paper_parts import paper_parts
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables.differences import _binned
 from slova_bench.tables.quartiles import METRICS
@@ -23,6 +27,8 @@ PAIRS = [
     *(("cifar10", "cifar100"), ("cifar10", "svhn"), ("cifar100", "cifar10")),
     *(("cifar100", "svhn"), ("svhn", "cifar10"), ("svhn", "cifar100")),
 ]
+ONS = ("cifar10", "cifar100", "svhn")
+COUNTS = ("no", "one", "two", "three", "four", "five")
 TRIALS = json.loads((ROOT / "bench" / "results" / "searches.json").read_text())["trials"]
 
 
@@ -53,38 +59,72 @@ def at_seeds_of(method: str, rows):
     return rows[rows["seed"].isin(where(rows, method=method)["seed"])]
 
 
+def seeds(method: str, rows) -> str:
+    count = where(rows, method=method)["seed"].nunique()
+    return f"{COUNTS[count]} seed{'s' * (count > 1)}"
+
+
+def published(method: str, metric: str = "ece") -> tuple[float, ...]:
+    """The quartiles of the paper over its shifts."""
+    rows = where(RESULTS.paper, experiment="shift", method=method).set_index("metric")["value"]
+    return tuple(rows[f"{metric}_q{share}"] for share in (25, 50, 75))
+
+
+def table_1(on: str, method: str, metric: str, test: str) -> float:
+    rows = where(RESULTS.paper, experiment="ood", method=method, metric=metric, train=f"{on}-train")
+    return where(rows, test=f"{test}-test")["value"].item()
+
+
 def test_calibrated_ensembles():
-    rows = at_seeds_of("ensemble_temperature", shift())
-    before, after = (of(name, rows)[1] for name in ("ensemble", "ensemble_temperature"))
-    assert f"lowers the median ECE of the ensemble from {short(before)} to {short(after)}" in TEXT
-    before, after = (clean(name, "ece", rows) for name in ("ensemble", "ensemble_temperature"))
+    rows, name = at_seeds_of("ensemble_temperature", shift()), "ensemble_temperature"
+    before, after, paper = (short(own[1]) for own in (of("ensemble", rows), of(name, rows), published("ensemble")))
+    words = f"the median ECE of the ensemble from {before} to {after} ({seeds(name, rows)}; the paper has {paper})"
+    assert f"lowers {words}" in TEXT
+    before, after = (clean(method, "ece", rows) for method in ("ensemble", name))
     assert f"on clean images the ECE rises from {short(before)} to {short(after)}" in TEXT
+
+
+def test_ten_networks():
+    rows, name = at_seeds_of("ensemble_ten", shift()), "ensemble_ten"
+    missing = ("the method `ensemble_ten`, which has no rows yet", "| five networks in place of ten: open;")
+    if not rows.empty:
+        ten, five = (listed(*of(method, rows)) for method in (name, "ensemble"))
+        words = f"the method `ensemble_ten`: the quartiles of its ECE are {ten}, with five networks {five}"
+        assert f"{words} ({seeds(name, rows)})" in TEXT
+    assert [words in TEXT for words in missing] == [rows.empty] * 2
+
+
+def test_what_has_no_rows():
+    assert ("the preset `small_batch`, which has no rows yet" in TEXT) == shift("small_batch").empty
+    full = where(RESULTS.rows("ood", "cifar10", preset="paper"), method="acet_full")
+    assert ("as many noise images as clean ones, 100 epochs) it has no rows: open" in TEXT) == full.empty
 
 
 def test_the_fit_of_the_paper():
     rows = at_seeds_of("slova_paper_fit", shift())
     theirs, ours = (listed(*of(name, rows)) for name in ("slova_paper_fit", "slova"))
     assert f"the quartiles of SLOVA's ECE are {theirs}, with the optimal fit {ours}" in TEXT
+    assert f"(`slova_paper_fit`, {seeds('slova_paper_fit', rows)})" in TEXT
 
 
 def test_without_the_greatest_severity():
     rows = shift()
     rows = rows[rows["level"] <= 4]
     names = ("softmax", "temperature", "ensemble")
-    sentences = {"ece": "the ensemble are {}; the paper", "brier": "Brier scores are then {}, smaller"}
+    sentences = {"ece": "the ensemble are {}; the paper has {}", "brier": "are then {}, smaller than its {}"}
     for metric, words in sentences.items():
-        assert words.format(listed(*(of(name, rows, metric)[1] for name in names))) in TEXT
-    medians = [short(of("slova", part, "brier")[1]) for part in (shift(), rows)]
-    assert "median Brier score is {}, without severity 5 {}, the paper has .299".format(*medians) in TEXT
+        medians = [[of(name, rows, metric)[1] for name in names], [published(name, metric)[1] for name in names]]
+        assert words.format(*(listed(*part) for part in medians)) in TEXT
+    all_three = (of("slova", shift(), "brier"), of("slova", rows, "brier"), published("slova", "brier"))
+    medians = [short(own[1]) for own in all_three]
+    assert "median Brier score is {}, without severity 5 {}, the paper has {}".format(*medians) in TEXT
 
 
 def against_the_paper(rows) -> dict[str, list[float]]:
     """Per method with rows the ratios to the nine quartiles of the paper: of the ECE, the NLL and the Brier score."""
     ratios = {}
-    for metric, share in product(METRICS, (25, 50, 75)):
-        theirs = where(RESULTS.paper, experiment="shift", metric=f"{metric}_q{share}").set_index("method")["value"]
-        for method, value in theirs[theirs.index.isin(rows["method"])].items():
-            ratios.setdefault(method, []).append(of(method, rows, metric)[(25, 50, 75).index(share)] / value)
+    for metric, method in product(METRICS, set(METHODS) & set(rows["method"])):
+        ratios.setdefault(method, []).extend(np.divide(of(method, rows, metric), published(method, metric)))
     return ratios
 
 
@@ -96,6 +136,7 @@ def test_the_quartiles_that_agree_with_the_paper():
     assert ratios.keys() == NAMES.keys()
     furthest = max(abs(ratio - 1) for method in ("svi", "ll_dropout") for ratio in ratios[method])
     assert f"No quartile of SVI and LL dropout differs by more than {100 * furthest:.0f} %" in TEXT
+    assert TEXT.count(f"| {100 * furthest:.0f} % at most: open |") == 2
     assert "median and the upper quartile of NLL and Brier score are larger than the paper's for all nine" in TEXT
     assert all(own[place] > 1 for own in ratios.values() for place in (4, 5, 7, 8))
 
@@ -151,10 +192,12 @@ def test_rows_that_sum_to_more_than_one():
 
 
 def test_a_smaller_share_of_noise():
-    rows = RESULTS.rows("noise", "cifar10")
-    rows = rows[rows["parameter_value"] == 0.03].assign(variant="")
-    assert f"a share of .03 gives {listed(*of('slova', rows))}" in TEXT
-    assert f"({rows['seed'].nunique()} networks)" in TEXT
+    rows, paper = RESULTS.rows("noise", "cifar10").assign(variant=""), published("slova")
+    found = {share: of("slova", part) for share, part in rows.groupby("parameter_value")}
+    assert f"a share of .03 gives {listed(*found[0.03])}" in TEXT
+    assert f"No share gives the three quartiles of the paper, {', '.join(map(short, paper[:2]))} and" in TEXT
+    assert f"and {short(paper[2])} ({rows['seed'].nunique()} networks)" in TEXT
+    assert not any(np.allclose(own, paper, rtol=0.1) for own in found.values())
 
 
 def test_confidence_in_noise_goes_with_the_clean_error_of_calibration():
@@ -168,9 +211,13 @@ def test_confidence_in_noise_goes_with_the_clean_error_of_calibration():
 
 def test_the_recipe_of_the_authors():
     rows = shift("authors")
-    assert f"the quartiles of softmax's ECE are {listed(*of('softmax', rows))}" in TEXT
+    assert f"`authors`, {seeds('softmax', rows)}) the quartiles of softmax's ECE are" in TEXT
+    own, paper = of("softmax", rows), published("softmax")
+    assert f"of softmax's ECE are {listed(*own)}: the two lower ones are near the paper's {listed(*paper)}," in TEXT
+    assert paper[2] / own[2] == pytest.approx(5 / 4, abs=0.05), "a fifth smaller"
     theirs, ours = (listed(*of("temperature", one)) for one in (rows, shift()))
-    assert f"Those of temperature scaling are {theirs} (one recipe for all: {ours};" in TEXT
+    paper = listed(*published("temperature"))
+    assert f"temperature scaling are {theirs} (one recipe for all: {ours}; the paper: {paper})" in TEXT
     near = {name: sum(abs(ratio - 1) <= 0.1 for ratio in own) for name, own in against_the_paper(rows).items()}
     assert "only {softmax} of 9 quartiles of softmax and {temperature} of 9 of temp".format(**near) in TEXT
     assert f"SLOVA's ECE hardly changes ({listed(*of('slova', rows))})" in TEXT
@@ -179,7 +226,7 @@ def test_the_recipe_of_the_authors():
     medians = [of(name, rows, "brier")[1] for name in ("softmax", "slova")]
     assert "Brier score of {} (softmax) and {} (SLOVA), larger".format(*map(short, medians)) in TEXT
     for method, median in zip(("softmax", "slova"), medians, strict=True):
-        assert median > where(RESULTS.paper, method=method, metric="brier_q50")["value"].item()
+        assert median > published(method, "brier")[1]
 
 
 def test_the_random_search():
@@ -202,26 +249,73 @@ def test_larger_rates(method):
     was, best = (max(part, key=lambda trial: trial.get("accuracy", 0)) for part in (first, later))
     assert f"{short(was['accuracy'])} at {was['rate']:.3g} before, {short(best['accuracy'])} at {best['rate']}" in TEXT
     assert f"rates up to {max(trial['rate'] for trial in later)}" in TEXT
+    assert "best at the largest rate tried, so eight more trials each" in TEXT
+    assert (len(later), was["rate"]) == (8, max(trial["rate"] for trial in first))
+    above = [trial for trial in later if trial["rate"] > best["rate"]]
+    if method == "svi":
+        assert "above that the loss diverged in every trial" in TEXT
+        assert all("failed" in trial for trial in above)
+    else:
+        assert "and less above" in TEXT
+        assert all(trial["accuracy"] < best["accuracy"] for trial in above)
+        words = f"at a rate of {was['rate']}, has {100 * was['accuracy']:.1f} % after {was['epochs']} epochs"
+        assert f"of fourteen trials the best, {words}" in TEXT
+        assert len(trials) == 14
+        assert f"reaches only {100 * clean('ova_dm', 'accuracy', shift()):.0f} % with this recipe" in TEXT
+
+
+def test_the_trials_of_the_tuning():
+    trials = [trial for trial in TRIALS if "commit" not in trial]
+    for on, methods, words in (
+        (ONS[:1], {"ceda", "svi", "ova_dm"}, "{} to {} trials of {} epochs for CEDA, SVI and OVA DM on CIFAR-10"),
+        (ONS[1:], {"softmax", "ova"}, "{} or {} trials of {} or {} epochs for softmax and one-vs-all on CIFAR-100"),
+    ):
+        own = [trial for trial in trials if trial["on"] in on]
+        counts = Counter((trial["on"], trial["method"]) for trial in own)
+        epochs = sorted({trial["epochs"] for trial in own})
+        assert words.format(min(counts.values()), max(counts.values()), *epochs) in TEXT
+        assert {method for _, method in counts} == methods
+
+
+def test_the_settings_of_the_methods():
+    pytest.importorskip("torch")
+    from slova_bench.dataset_recipes import DATASET_RECIPES
+    from slova_bench.methods import acet, methods
+    from slova_bench.networks import resnet20
+    from slova_bench.presets import AUTHORS, SHIFT, steps_ovadia
+
+    known = methods()
+    passes, last = ({known[f"{kind}{name}"].samples for name in ("dropout", "svi")} for kind in ("", "ll_"))
+    words = "use {} forward passes, their last-layer variants, whose passes are cheap, {}"
+    assert words.format(*passes, *last) in TEXT
+    networks = [known[name].network(resnet20, 10) for name in ("svi", "ll_svi")]
+    scales = [{part.prior_scale for part in one.modules() if hasattr(part, "prior_scale")} for one in networks]
+    assert "{} for SVI and {} for LL SVI".format(*scales[0], *scales[1]) in TEXT
+    recipes = [DATASET_RECIPES[on].recipes for on in ("cifar10", "svhn")]
+    epochs = [own[family].epochs for own in recipes for family in ("acet", "softmax")]
+    assert "has {} epochs where the others have {} ({} of {} on SVHN)".format(*epochs) in TEXT
+    attack = {name: option.default for name, option in inspect.signature(acet.loss).parameters.items()}
+    assert f"takes {acet.SHORT.loss.keywords['steps']} steps instead of {attack['steps']}" in TEXT
+    assert attack["share"] == 1 / 4
+    assert "a quarter as many noise images" in TEXT
+    batches = [recipe.batch for recipe in SHIFT.values() if recipe.schedule is steps_ovadia]
+    assert TEXT.count(f"batches of {min(batches)} to {max(batches)}") == 2
+    rate, epsilon = f"rate of {AUTHORS.rate}", f"{AUTHORS.adam_eps:.0e}".replace("e-0", "e-")
+    words = f"{rate} and the epsilon of {epsilon} of their code, the paper's {AUTHORS.epochs} epochs and batches of"
+    assert f"{words} {AUTHORS.batch};" in TEXT
 
 
 def test_the_network_of_hein():
-    theirs = where(RESULTS.paper, experiment="ood", method="softmax", metric="mmc").set_index(["train", "test"])[
-        "value"
-    ]
     for on, other in [pair for pair in PAIRS if pair != ("svhn", "cifar100")]:
         ours, fair = (ood(on, "softmax", "mmc", other, preset) for preset in ("paper", None))
-        paper = theirs[f"{on}-train", f"{other}-test"]
+        paper = table_1(on, "softmax", "mmc", other)
         assert f"{short(ours)} (paper {short(paper)}, one recipe for all {short(fair)})" in TEXT
-    near = [
-        abs(ood(*pair[:1], "softmax", "mmc", pair[1], "paper") - theirs[f"{pair[0]}-train", f"{pair[1]}-test"]) < 0.02
-        for pair in PAIRS
-    ]
-    assert sum(near) == 4
-    errors = [
-        where(RESULTS.rows("ood", on, preset="paper"), method="ova", test=f"{on}-test", metric="error")["value"].mean()
-        for on in ("cifar10", "cifar100", "svhn")
-    ]
-    assert "errors of {:.1f}, {:.1f} and {:.1f} %".format(*(100 * error for error in errors)) in TEXT
+    assert sum(gap < 0.02 for gap in gaps("softmax", "paper")) == 4
+    ours = [100 * ood(on, "ova", "error", on, "paper") for on in ONS]
+    paper = [100 * table_1(on, "slova", "error", on) for on in ONS]
+    three = "{:.1f}, {:.1f} and {:.1f} %"
+    words = f"errors of {three} on CIFAR-10, CIFAR-100 and SVHN, the paper {three}"
+    assert words.format(*ours, *paper) in TEXT
 
 
 def ood(on: str, method: str, metric: str, test: str, preset: str | None = None) -> float:
@@ -229,27 +323,30 @@ def ood(on: str, method: str, metric: str, test: str, preset: str | None = None)
     return rows["value"].mean()
 
 
+def gaps(method: str, preset: str | None = None) -> list[float]:
+    """How far the confidence on the six pairs is from the paper's."""
+    paper = method.removesuffix("_raw")
+    return [abs(ood(on, method, "mmc", t, preset) - table_1(on, paper, "mmc", t)) for on, t in PAIRS]
+
+
 def test_the_six_pairs_of_table_1():
-    gaps = {}
-    for method, preset in product(("softmax", "react", "ceda"), (None, "paper")):
-        theirs = where(RESULTS.paper, experiment="ood", method=method, metric="mmc").set_index(["train", "test"])[
-            "value"
-        ]
-        pairs = [(theirs[f"{on}-train", f"{test}-test"], ood(on, method, "mmc", test, preset)) for on, test in PAIRS]
-        gaps[method, preset] = [abs(one - other) for one, other in pairs]
     falls = "difference from the paper falls from {} to {} for softmax and from {} to {} for ReAct"
-    means = [np.mean(gaps[method, preset]) for method in ("softmax", "react") for preset in (None, "paper")]
-    assert falls.format(*map(short, means)) in TEXT
-    assert f"**CEDA** differs by at most {short(max(gaps['ceda', None]))} on the six pairs" in TEXT
+    means = [short(np.mean(gaps(*one))) for one in product(("softmax", "react"), (None, "paper"))]
+    assert falls.format(*means) in TEXT
+    assert f"**CEDA** differs by at most {short(max(gaps('ceda')))} on the six pairs" in TEXT
 
 
 def test_slova_in_table_1():
     fair, published = ([short(ood(on, "slova_raw", "mmc", t, p)) for on, t in PAIRS] for p in (None, "paper"))
     words = "has {}, {} (CIFAR-10), {}, {} (CIFAR-100) and {}, {} (SVHN) on the six pairs".format(*fair)
     assert f"{words}, as published {', '.join(published[:-1])} and {published[-1]};" in TEXT
-    theirs = where(RESULTS.paper, experiment="ood", method="slova", metric="mmc").set_index(["train", "test"])["value"]
-    numbers = [short(theirs[f"{on}-train", f"{test}-test"]) for on, test in PAIRS]
-    assert f"the paper has {', '.join(numbers[:-1])} and {numbers[-1]}." in TEXT
+    paper = listed(*(table_1(on, "slova", "mmc", test) for on, test in PAIRS))
+    means = [short(np.mean(gaps("slova_raw", preset))) for preset in (None, "paper")]
+    assert "the paper has {}. The mean absolute difference rises from {} to {}.".format(paper, *means) in TEXT
+    below = [ood(on, "slova_raw", "mmc", t, "paper") < table_1(on, "slova", "mmc", t) for on, t in PAIRS]
+    assert below == [True] * 4 + [False] * 2, "on CIFAR less confident, on SVHN more"
+    theirs = [short(table_1("cifar100", name, "mmc", t)) for name in ("react", "softmax") for t in ("svhn", "cifar10")]
+    assert "on CIFAR-100 it has {} and {} instead of {} and {}".format(*theirs) in TEXT
     react = [short(ood("cifar100", "react", "mmc", test, p)) for p in ("paper", None) for test in ("cifar10", "svhn")]
     assert "({} and {}; paper .448 and .426, one recipe for all {} and {})".format(*react) in TEXT
     errors = [100 * ood("cifar100", "react", "error", "cifar100", preset) for preset in (None, "paper")]
@@ -257,20 +354,23 @@ def test_slova_in_table_1():
 
 
 def test_pictures_of_imagenet():
-    ons = ("cifar10", "cifar100", "svhn")
-    softmax = [short(ood(on, "softmax", "mmc", "imagenet224", "paper")) for on in ons]
-    assert "softmax has {}, {} and {} on them".format(*softmax) in TEXT
-    large, small = ([short(ood(on, "slova_raw", "mmc", f"imagenet{side}")) for on in ons] for side in (224, 32))
+    ours, paper = ([*map(short, own)] for own in zip(*(imagenet("softmax", on, "paper") for on in ONS), strict=True))
+    assert "softmax has {}, {} and {} on them (networks of CIFAR-10,".format(*ours) in TEXT
+    assert "and SVHN), the paper {}, {} and {}: open".format(*paper) in TEXT
+    large, small = ([short(ood(on, "slova_raw", "mmc", f"imagenet{side}")) for on in ONS] for side in (224, 32))
     assert "has {}, {} and {}, at 32×32 pixels {}, {} and {}".format(*large, *small) in TEXT
-    ceda, react = (", ".join(short(ood(on, name, "mmc", "imagenet224")) for on in ons) for name in ("ceda", "react"))
-    full = ood("cifar10", "acet", "mmc", "imagenet224")
-    acet = [short(ood(on, "acet_short", "mmc", "imagenet224")) for on in ons[1:]]
-    theirs = where(RESULTS.paper, experiment="ood", metric="mmc", test="imagenet224-test").set_index(
-        ["method", "train"]
-    )
-    paper = [", ".join(short(theirs["value"][name, f"{on}-train"]) for on in ons) for name in ("ceda", "acet", "react")]
-    words = f"CEDA ({ceda}), ACET ({short(full)}, with the short attack {acet[0]} and {acet[1]}) and ReAct ({react})"
-    assert f"{words} differ from the paper there ({'; '.join(paper)})" in TEXT
+    found = [imagenet(name, on) for name in ("ceda", "acet", "react") for on in ONS]
+    words = "CEDA ({}, {}, {}), ACET ({}, with the short attack {} and {}) and ReAct ({}, {}, {}) differ from the paper"
+    paper = "there ({}, {}, {}; {}, {}, {}; {}, {}, {})"
+    ours, theirs = ([*map(short, own)] for own in zip(*found, strict=True))
+    furthest = f"{max(abs(one - other) for one, other in found):.2f}".removeprefix("0")
+    assert f"{words.format(*ours)} {paper.format(*theirs)} by up to {furthest}: open" in TEXT
+
+
+def imagenet(method: str, on: str, preset: str | None = None) -> tuple[float, float]:
+    """The confidence on its pictures, here and in the paper; ACET has the short attack but on CIFAR-10."""
+    own = "acet_short" if method == "acet" and on != "cifar10" else method
+    return ood(on, own, "mmc", "imagenet224", preset), table_1(on, method, "mmc", "imagenet224")
 
 
 def test_acet():
@@ -286,8 +386,10 @@ def test_acet():
         100 * where(rows, method=name, metric="error", seed=0)["value"].item() for name in ("acet", "acet_short")
     )
     assert f"({long + 1e-9:.1f} %, with the short attack {short_attack:.1f} %)" in TEXT
-    errors = [100 * ood(on, "acet_short", "error", on) for on in ("cifar10", "cifar100", "svhn")]
-    assert "errors of {:.1f}, {:.1f} and {:.1f} % on CIFAR-10, CIFAR-100 and SVHN".format(*errors) in TEXT
+    errors = [100 * ood(on, "acet_short", "error", on) for on in ONS]
+    errors += [100 * table_1(on, "acet", "error", on) for on in ONS]
+    words = "errors of {:.1f}, {:.1f} and {:.1f} % on CIFAR-10, CIFAR-100 and SVHN, against {:.1f}, {:.1f} and {:.1f} %"
+    assert words.format(*errors) in TEXT
 
 
 def test_far_from_the_data():
@@ -314,3 +416,17 @@ def test_ranks_of_the_papers_own_table():
     words = f"SLOVA {first:.3f} and ACET {second:.3f}, the Bonferroni-Dunn distance is {own.distance:.3f}"
     assert f"{words}: not significantly different" in TEXT
     assert "acet" in own.alike
+
+
+def test_the_parts_say_what_their_seeds_are_of_and_what_was_found():
+    parts = {part.what: part.differs for part in paper_parts()}
+    found = pd.read_csv(ROOT / "benchmarks" / "results" / "many_classes.csv").set_index("method")
+    raw, ece = found.loc["SLOVA, raw"], found.loc["exponential, top pairs", "ece"]
+    assert f"the ECE is {f'{ece.min():.2f}'[1:]} to {f'{ece.max():.2f}'[1:]};" in parts["very many classes"]
+    assert "the raw confidence is little more than half of the accuracy" in parts["very many classes"]
+    assert (raw["mmc"] / raw["accuracy"]).between(0.5, 0.6).all()
+    assert "one synthetic problem for each number of classes" in parts["very many classes"]
+    assert raw["classes"].is_unique
+    real = json.loads((ROOT / "bench" / "results" / "outliers.json").read_text())["exposure"]
+    assert "images of CIFAR-100, in the measurements with one seed" in parts["outlier exposure"]
+    assert (real["seed"], len({line["mix"] for line in real["lines"]})) == (0, len(real["lines"]))

@@ -123,7 +123,7 @@ def test_what_was_not_run_is_named_with_the_command_that_runs_it(drawing, tmp_pa
 def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
     for on in ("cifar10", "svhn"):
         Results(tmp_path, f"ood-{on}").append([row._replace(train=f"{on}-train") for row in ood_rows()])
-    (drawing,) = [drawing for drawing in FIGURES if drawing.across]
+    (drawing,) = [drawing for drawing in FIGURES if drawing.across and drawing.experiment == "ood"]
     assert drawing.sets(ResultsFolder.read(tmp_path)) == ("",)
     assert drawing.make(ResultsFolder.read(tmp_path), "")["layer"]
 

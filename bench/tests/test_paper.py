@@ -1,12 +1,16 @@
 """Statements of the paper, and its errata, checked."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import gammaincc
+from scipy.special import binom, gammaincc
+from slova_bench.results_folder import ResultsFolder
 
 from slova import ExponentialCalibration, log_ova, log_slova
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -46,3 +50,28 @@ def test_a_sum_of_powers_cannot_have_a_plateau_in_the_middle():
     fitted = ExponentialCalibration.fit(np.log(p)[:, None], np.where(hits, 0, -1))
     middle = np.exp(fitted(np.log([0.35, 0.65])))
     assert middle[1] - middle[0] > 0.1
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_neither_curve_of_complete_ignorance_is_a_sum_of_powers(classes):
+    """Appendix A: a sum of powers with weights of at least 0 is convex in t = -log P. The exact curve is concave up to
+    t = K - 1, and the approximation 1 - (1-P)^K is a sum of powers with negative weights."""
+    before, after = ((classes - 1) * np.linspace(*ends) for ends in ((0.3, 0.99), (1.01, 2)))
+    assert (np.diff(gammaincc(classes, before), 2) < 0).all()
+    assert (np.diff(gammaincc(classes, after), 2) > 0).all()
+    powers = np.arange(1, classes + 1)
+    weights = -((-1.0) ** powers) * binom(classes, powers)
+    p = np.linspace(0, 1)
+    np.testing.assert_allclose((weights * p[:, None] ** powers).sum(1), 1 - (1 - p) ** classes, atol=1e-12)
+    assert weights.min() < 0
+
+
+def test_how_far_the_curves_of_complete_ignorance_are_apart():
+    rows = ResultsFolder.read(ROOT / "bench" / "results").rows("appendix", "cifar10")
+    (classes,) = rows["parameter_value"].unique()
+    curves = rows.pivot(index="level", columns="method", values="value")
+    fitted, approximate = (abs(curves[name] - curves["exact"]).max() for name in ("fitted", "approximate"))
+    page = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
+    misses, does = (f"{gap:.2f}".removeprefix("0") for gap in (fitted, approximate))
+    assert f"For K = {classes:.0f} the best sum of powers misses the exact curve by up to {misses}" in page
+    assert f"1 - (1-P)^K does by up to {does}" in page

@@ -24,7 +24,7 @@ __all__ = ["missing", "paper", "plans"]
 
 SETS = ("cifar10", "cifar100", "svhn")
 OVA = ("ova", "slova_raw", "slova")  # one network
-OOD = ("softmax", "ceda", "acet_short", "react", *OVA, "slova_none_raw", "slova_none")
+OOD = ("softmax", "ceda", "acet_short", "react", *OVA, "slova_none_raw", "slova_none", "slova_clean", "slova_distance")
 FITS = ("ensemble_temperature", "slova_paper_fit")  # further fits of its networks
 BAYES = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_dropout", "ova_dm", "slova")
 # Experiment, training sets, methods (None: its own), preset; cheap ones first.

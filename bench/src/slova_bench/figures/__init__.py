@@ -131,6 +131,7 @@ FIGURES = (
         "appendix",
         "curves.ignorance",
         sources.curves,
+        True,
     ),
     _figure(
         "stability", "The paper's fit by its hyper-parameters", "Fig. 10, App. B", "stability", "curves.stability", _FIT
