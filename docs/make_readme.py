@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from slova_bench import labels
 from slova_bench.claims import Verdict, judged_claims, verdict_counts
+from slova_bench.claims.beyond import contests
+from slova_bench.claims.numbers import better
+from slova_bench.frame import Column as Values
+from slova_bench.frame import Frame, per_seed, where
 from slova_bench.labels import look
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import overview, recipes
-from slova_bench.tables.assembly import label
-from slova_bench.tables.table import Entry, Table, text
+from slova_bench.tables.assembly import label, shown
+from slova_bench.tables.recipe_groups import paper_shifts
+from slova_bench.tables.seeds import mean
+from slova_bench.tables.table import Column, Entry, Table, text
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
@@ -26,8 +33,17 @@ RECIPES = (
 )
 LARGER = (OURS, RIVAL, "softmax_mixed_degraded", "softmax_mixed_fit")  # with ResNet-18
 SHOWN = ("Method", "Seeds", "clean", "shifted", "held-out shifts", "near OOD", "far OOD")
-CONTESTS = (("slova_mirror", "temperature"), ("slova_mirror", "ensemble"), ("slova_distance_ensemble", "ensemble"))
-
+CONTESTS = (
+    *(("slova_distance", "temperature"), ("slova_mirror", "temperature"), ("slova_mirror", "ensemble")),
+    *(("slova_mirror", "ensemble_temperature"), ("slova_distance_ensemble", "ensemble")),
+    ("slova_distance_ensemble", "ensemble_temperature"),
+)
+HEADS = ("Method", "Against", "Seeds", "Sixteen shifts, in view", "Three held-out shifts")
+ABOUT_CONTESTS = (
+    "Of the nine quartiles of ECE, NLL and Brier score over shifts, those in which the method is better or worse. The "
+    "others cannot be distinguished. Temperatures are fitted on clean validation images, distance-aware methods on "
+    "clean and degraded ones."
+)
 
 PITCH, PITCH_END = "<!-- the sentence is made by `make docs` -->\n", "<!-- end of the sentence -->\n"
 OTHERS = (
@@ -56,7 +72,7 @@ def _between(text: str, begin: str, end: str, content: str) -> str:
 
 
 def pitch(results: ResultsFolder) -> str:
-    """What the image recipe has and softmax with a temperature has not."""
+    """What softmax with a temperature has and the image recipe has not, and the other way round."""
     whole = recipes.main_table(results, "cifar10")
     ours, theirs = (_row(whole, method) for method in (OURS, RIVAL))
     places = {column.group: place for place, column in enumerate(whole.columns) if column.name.startswith("AUROC")}
@@ -66,10 +82,43 @@ def pitch(results: ResultsFolder) -> str:
 
     return (
         f"Why not softmax with a temperature? On CIFAR-10, ResNet-20, {_seeds(whole)}, both trained with the same "
-        "degraded and mixed images, it is as accurate and as well calibrated, but it detects unknown inputs less well. "
-        f"The AUROC of softmax and of slova: {pair('near OOD')} for other classes of the same kind, {pair('far OOD')} "
-        f"for other pictures, {pair('noise')} for noise ([results](#results))."
+        f"degraded and mixed images: {calibration(results)} But slova detects unknown inputs better. The AUROC of "
+        f"softmax and of slova: {pair('near OOD')} for other classes of the same kind, {pair('far OOD')} for other "
+        f"pictures, {pair('noise')} for noise ([results](#results))."
     )
+
+
+def calibration(results: ResultsFolder) -> str:
+    """In which metrics softmax is better, and in which slova is, on clean and shifted images."""
+    rows = where(results.rows("recipes", "cifar10"), method=(OURS, RIVAL), variant="", test="cifar10-test")
+    shifts, sides = paper_shifts(rows), {"softmax": (RIVAL, OURS), "slova": (OURS, RIVAL)}
+    others = {*rows["shift"]} - {"", *shifts}
+    places = {"on clean images": "", "under the sixteen shifts": shifts, "under held-out shifts": others}
+    words = []
+    for name, pair in sides.items():
+        won = {place: _won(where(rows, shift=those), *pair) for place, those in places.items()}
+        if parts := [f"{place} in {_listed(metrics)}" for place, metrics in won.items() if metrics]:
+            words.append(f"{name} is better {', and '.join(parts)}.")
+    ties = "In all else of accuracy, ECE, NLL and Brier score, clean images included, the two cannot be distinguished."
+    return " ".join([*words, ties])
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _won(rows: Frame, one: str, other: str) -> list[str]:
+    """The metrics in which the first method is better, and both values."""
+    found: dict[str, Values] = {
+        metric: per_seed(where(rows, metric=metric), whole=True) for metric in ("accuracy", "ece", "nll", "brier")
+    }
+    names = (one, ""), (other, "")
+    return [
+        f"{labels.metric(metric).name if metric != 'accuracy' else metric} "
+        f"({' against '.join(shown(metric, mean(values[name])).text for name in names)})"
+        for metric, values in found.items()
+        if better(values, *names, metric)
+    ]
 
 
 def of_recipes(results: ResultsFolder) -> str:
@@ -104,16 +153,22 @@ def table(results: ResultsFolder) -> str:
 
 
 def words(results: ResultsFolder) -> str:
-    """How many of the nine quartiles of ECE, NLL and Brier score a method wins, and the paper's claims by verdict."""
-    found = judged_claims(results)
-    lines = ["By the quartiles of ECE, NLL and Brier score over the shifts, means over seeds:\n"]
-    for pair in CONTESTS:
-        ours, theirs = (look(method).name for method in pair)
-        (contest,) = [one for one in found if one.claim.startswith(f"{ours}, against {theirs.lower()}")]
-        lines.append(f"- **{ours}**, against {theirs.lower()}: {contest.ours.partition(': ECE')[0]}.")
-    counts = verdict_counts(found)
+    """In how many quartiles methods beat their rivals, and the paper's claims by verdict."""
+    rows = results.rows("shift", "cifar10")
+    lines = [tuple(map(text, line)) for pair in CONTESTS if (line := _contest(rows, *pair))]
+    table = Table("contests", "Contests", tuple(map(Column, HEADS)), tuple(lines)).markdown().strip("\n")
+    counts = verdict_counts(judged_claims(results))
     verdicts = [f"{counts[verdict]} {verdict}" for verdict in (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)]
-    return "\n".join([*lines, f"\nThe paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."])
+    claims = f"The paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."
+    return f"{ABOUT_CONTESTS}\n\n{table}\n\n{claims}"
+
+
+def _contest(rows: Frame, method: str, rival: str) -> tuple[str, ...]:
+    """A line of the table; empty without rows."""
+    found = [one for one in contests(rows, method, rival) if one]
+    counts = (f"{one.wins} better, {one.losses} worse" for one in found)
+    seeds = "; ".join(dict.fromkeys(one.seeds for one in found))
+    return (look(method).name, look(rival).name, seeds, *counts) if len(found) == 2 else ()
 
 
 if __name__ == "__main__":

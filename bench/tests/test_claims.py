@@ -137,7 +137,7 @@ def test_slova_is_compared_with_softmax_and_ova_dm(tmp_path, found):
     wanted = {
         "Clean data: SLOVA is as well calibrated as softmax, to a tenth": Verdict.REPRODUCED,
         "SLOVA is as accurate as softmax at every severity, to half a point": Verdict.REPRODUCED,
-        "Clean data: OVA DM loses accuracy and SLOVA does not": Verdict.REPRODUCED,
+        "Clean data: OVA DM is less accurate than softmax, by more than half a point": Verdict.REPRODUCED,
         "Strong shift: SLOVA is better than OVA DM": Verdict.REPRODUCED,
         "SLOVA costs as much as softmax, and less than the ensemble": Verdict.REPRODUCED,
         "SLOVA has a low Brier score at every severity": Verdict.OPEN,  # of nine methods
@@ -274,11 +274,63 @@ def test_on_a_set_without_numbers_of_the_paper_only_claims_of_its_text_are_judge
     assert own["SLOVA is as accurate as softmax at every severity, to half a point", "digits"].verdict
 
 
+def test_the_place_of_slova_on_clean_data_is_judged_at_each_seed_and_by_every_metric(tmp_path, found):
+    claim = "Clean data: SLOVA is one of the three best methods by each metric"
+    rows = shift_rows(["ensemble", "dropout", "slova", *ORDER[3:]], seeds=3)
+
+    def behind(seed):
+        return [
+            row._replace(value=1.0 if (row.method, row.seed) == ("slova", seed) else row.value)
+            for row in rows
+            if row.method == "slova" or row.seed < 2
+        ]
+
+    third = found(tmp_path / "a", claim, shift_cifar10=behind(2))[claim, "cifar10"]
+    assert third.verdict is Verdict.REPRODUCED, "only SLOVA has the last seed"
+    assert third.ours.startswith("ECE: Ensemble 0.0")
+    last = found(tmp_path / "b", claim, shift_cifar10=behind(1))[claim, "cifar10"]
+    assert last.verdict is Verdict.PARTLY
+    assert "(9th of 9), 3rd, 9th at 2 seeds" in last.ours
+    shifted = [row._replace(value=9.0) if row.shift and row.method == "slova" else row for row in rows]
+    assert found(tmp_path / "c", claim, shift_cifar10=shifted)[claim, "cifar10"].verdict is Verdict.REPRODUCED
+
+
+def test_the_accuracy_of_slova_against_softmax_is_counted_once(tmp_path, found):
+    """Two points less on clean and shifted images change the verdict of one counted claim."""
+
+    def judged(lost):
+        rows = [row for row in shift_rows(ORDER) if row.method != "slova" or row.metric != "accuracy"]
+        softmax = [row for row in rows if row.method == "softmax" and row.metric == "accuracy"]
+        rows += [row._replace(method="slova", value=row.value - lost - 1e-4 * row.level) for row in softmax]
+        cell, errors = CELL._replace(experiment="ood"), {"slova": 0.1 + lost, "softmax": 0.1}
+        outside = [Row.of(cell._replace(method=method), "error", error) for method, error in errors.items()]
+        return found(tmp_path / str(lost), shift_cifar10=rows, ood_cifar10=outside)
+
+    before, after = judged(0.0), judged(0.02)
+    changed = {claim: one.counted for (claim, on), one in before.items() if one.verdict is not after[claim, on].verdict}
+    assert changed == {
+        "SLOVA is as accurate as softmax at every severity, to half a point": True,
+        "SLOVA's error is softmax's, to half a point": False,
+    }
+
+
 def test_verdict_counts_cover_every_claim_about_slova_once(tmp_path, found):
     every = [one for one in found(tmp_path, shift_cifar10=shift_rows(ORDER)).values() if one.counted]
     assert sum(verdict_counts(every).values()) == len(every)
     texts = [claim.title for claim in CLAIMS]
     assert len(set(texts)) == len(texts)
+
+
+def test_held_out_shifts_are_counted_apart(tmp_path, found):
+    """Under snow the order is the other way round; the clean set is not among the held-out shifts."""
+    rows = shift_rows(["slova_distance_ensemble", "ensemble_temperature"])
+    snow = [row._replace(shift="snow", value=1 - row.value) for row in rows if row.shift == PAPER_SHIFTS[0]]
+    claim = "SLOVA, ensemble, distance-aware, against ensemble, temperature, by quartiles over shifts"
+    one = found(tmp_path / "a", claim, shift_cifar10=rows + snow)[claim, "cifar10"]
+    first, second = one.ours.split(". Over the held-out shifts: ")
+    assert first.startswith("better in 9 of 9 quartiles (1 seed, by the means alone): ECE ")
+    assert second.startswith("better in 0 of 9 quartiles, worse in 9 (1 seed, by the means alone): ECE ")
+    assert "held-out" not in found(tmp_path / "b", claim, shift_cifar10=rows)[claim, "cifar10"].ours
 
 
 def test_a_run_that_is_half_done_is_compared_at_the_seeds_it_has_finished(tmp_path, found):

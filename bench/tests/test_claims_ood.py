@@ -26,7 +26,8 @@ def ood_files(mmc: dict[str, float]) -> dict[str, list[Row]]:
 
 def test_wins_out_of_distribution_are_counted_on_the_pairs_of_both(tmp_path, found, verdict):
     one = found(tmp_path / "a", **ood_files(LOW))["SLOVA has the lowest MMC", ""]
-    assert (one.paper, one.ours) == ("9 of 12, 4 of the 6 pairs there are rows of", "6 of 6")
+    against = "against Softmax; CEDA; ACET, short attack; ReAct (seeds by pair: 1)"
+    assert (one.paper, one.ours) == ("9 of 12, 4 of the 6 pairs there are rows of", f"6 of 6, {against}")
     assert one.verdict is Verdict.REPRODUCED
     assert verdict(tmp_path / "b", "SLOVA has the lowest MMC", "", **ood_files(HIGH)) is Verdict.NOT
 
@@ -38,7 +39,51 @@ def test_a_stand_in_replaces_a_method_that_was_run_on_one_training_set_only(tmp_
     for claim in ("SLOVA has the lowest MMC", "By ranks of the MMC SLOVA cannot be distinguished from"):
         assert after[claim, ""] == before[claim, ""]
     everywhere = {name: rows + ood_rows({"acet": 0.01}, on=name[4:]) for name, rows in whole.items()}
-    assert found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours == "0 of 6"
+    last = found(tmp_path / "c", **everywhere)["SLOVA has the lowest MMC", ""].ours
+    assert last == "0 of 6, against Softmax; CEDA; ACET; ReAct (seeds by pair: 1)"
+
+
+def test_the_lowest_mmc_is_that_at_the_seeds_of_all_methods(tmp_path, found):
+    """ACET has one more seed on one training set, at which its MMC is 0."""
+    files = ood_files(LOW)
+    files["ood_svhn"] += [row._replace(seed=1) for row in ood_rows({"acet_short": 0.0, "softmax": 0.8}, on="svhn")]
+    lower = ood_rows({"acet_short": 0.0}, on="svhn")
+    files["ood_svhn"] += [row._replace(seed=seed) for row in lower for seed in range(2, 9)]
+    assert found(tmp_path, **files)["SLOVA has the lowest MMC", ""].ours.startswith("6 of 6, ")
+
+
+def test_claims_of_the_paper_are_judged_on_its_pairs_of_sets_alone(tmp_path, found):
+    """On Tiny-ImageNet, which the paper does not have, every method has the reverse order."""
+    files, wrong = ood_files(LOW), {name: 1 - value for name, value in LOW.items()} | {"slova_clean": 0.0}
+    for on in SETS:
+        own = [row for row in ood_rows(wrong, on=on) if row.metric == "mmc" and row.test != f"{on}-test"]
+        files[f"ood_{on}"] += [*ood_rows({"slova_clean": 0.9}, on=on)]
+        files[f"ood_{on}"] += [row._replace(test="tinyimagenet-test") for row in own[::2]]
+    one = found(tmp_path, **files)
+    assert one["SLOVA has the lowest MMC", ""].ours.startswith("6 of 6, ")
+    assert one["SLOVA's MMC is lower than softmax's", ""].ours == "lower on 6 of 6 pairs of real sets"
+    assert "over 6 sets" in one["By ranks of the MMC SLOVA cannot be distinguished from", ""].ours
+    noise = one["Noise in the calibration set keeps calibration from raising the MMC", ""]
+    assert noise.ours.startswith("above the uncalibrated one on 6 of 6 pairs of real sets without noise")
+
+
+def test_the_auroc_of_slova_is_measured_against_softmax_and_ova_on_all_real_sets(tmp_path, found):
+    claim, files = "The AUROC of the uncalibrated SLOVA on real OOD sets", {}
+    values = {"slova_raw": 0.9, "softmax": 0.8, "ova": 0.95}
+    for on in SETS:
+        rows = [row._replace(metric="auroc") for row in ood_rows(values, on=on) if row.test != f"{on}-test"]
+        apart = {"cifar10": (0, 0.1, -0.1), "cifar100": (0, 0, 0), "svhn": (0, 0, 0)}[on]  # by seed: not distinguished
+        files[f"ood_{on}"] = [
+            row._replace(seed=seed, value=row.value + (3 * gap - 0.1 if row.method == "softmax" and any(apart) else 0))
+            for row in rows
+            for seed, gap in enumerate(apart)
+        ]
+    files["ood_svhn"] += [row._replace(test="uniform", value=0.0) for row in files["ood_svhn"]]
+    one = found(tmp_path, claim, **files)[claim, ""]
+    assert one.verdict is Verdict.MEASURED, "the paper has no AUROC"
+    softmax, ova = one.ours.split("; against OVA ")
+    assert softmax.startswith("against Softmax higher on 4 of 6 pairs of sets, lower on 0, not distinguished on 2 (")
+    assert ova.startswith("higher on 0 of 6 pairs of sets, lower on 6, not distinguished on 0 (means 0.900 and 0.950;")
 
 
 def test_the_readout_of_the_paper_is_judged_and_the_calibrated_one_measured(tmp_path, found):
@@ -46,7 +91,7 @@ def test_the_readout_of_the_paper_is_judged_and_the_calibrated_one_measured(tmp_
     assert mixed["SLOVA has the lowest MMC", ""].verdict is Verdict.REPRODUCED
     calibrated = mixed["The MMC of the calibrated SLOVA, which the paper does not use on OOD data", ""]
     assert calibrated.verdict is Verdict.MEASURED
-    assert calibrated.ours.startswith("lowest in 0 of 6; not distinguished from ")
+    assert calibrated.ours.startswith("lowest in 0 of 6, against ")
 
 
 def test_the_papers_own_table_contradicts_its_text_and_is_not_counted(tmp_path, found):
@@ -74,6 +119,7 @@ def test_acet_is_unstable_if_it_detects_one_set_and_not_the_other(tmp_path, foun
     claim, files = "ACET is unstable: almost no confidence on one OOD set, that of softmax on another", ood_files(LOW)
     steady = found(tmp_path / "a", claim, **files)[claim, ""]
     assert (steady.verdict, steady.counted) == (Verdict.NOT, False)
+    assert steady.ours.endswith("(short attack; 1 seed)")
     values = {"svhn-test": 0.1, "cifar100-test": 0.79}
     files["ood_cifar10"] = [
         row._replace(value=values[row.test]) if row.method == "acet_short" and row.test in values else row

@@ -123,7 +123,7 @@ def test_ranks_have_a_band_as_wide_as_the_critical_distance_and_a_caption_that_s
         found = panel["ranks"][metric]
         middle, half = dict(found["ranks"])[found["control"]], bonferroni_dunn(4, 11)
         assert found["band"] == pytest.approx([max(1, middle - half), min(4, middle + half)], abs=1e-3)
-        assert f"over {found['cells']} sets, means over seeds" in found["caption"]
+        assert f"over {found['cells']} sets, ranks of each seed averaged" in found["caption"]
         assert f"Within the band, {half:.2f} to either side" in found["caption"]
         assert found["caption"].endswith("are not independent: p-values and distances are too small.")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from slova_bench import labels
 from slova_bench.frame import Frame, frame
@@ -31,10 +32,11 @@ UNIT = [*Cell._fields, "seed"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rankings per seed (with two cells or more), and of the means over seeds.
+    """Rankings per seed (with two cells or more), and of the ranks in each cell averaged over seeds.
 
-    `whole` has the rankings of the seeds with every cell, or the pooled one if there is no such seed. `caution` is a
-    note if the cells are not independent. `dropped`: the methods without a cell at a seed.
+    `whole` has the rankings of the seeds with every cell, or the pooled one if there is no such seed. The mean ranks of
+    the pooled one are the means of theirs. `caution` is a note if the cells are not independent. `dropped`: the methods
+    without a cell at a seed.
     """
 
     per_seed: dict[int, Ranking]
@@ -58,9 +60,9 @@ def compare(
 ) -> Comparison:
     """Compare methods on the cells and seeds that all of them have.
 
-    A method with a variant is named "method variant". With several metrics the rank in a cell is the plain mean over
-    them, so that a cell stays one row; Friedman's test ranks these means within the cell. The default of `methods` is
-    all that share a cell with the control.
+    A method with a variant is named "method variant". The rank in a cell is the plain mean over metrics and seeds, so
+    that a cell stays one row; Friedman's test ranks these means within the cell. The default of `methods` is all that
+    share a cell with the control.
     """
     if isinstance(metrics, str) or not metrics:
         raise ValueError(f"metrics must be a list of names, got {metrics!r}")
@@ -70,15 +72,17 @@ def compare(
     whole = there[names].all(axis=1)
     cells = _cells(whole, there[names])
 
-    def ranked(part: Frame) -> Ranking:
-        values = {metric: part[[(name, metric) for name in names]].to_numpy() for metric in metrics}
-        each = [ranks(found, larger=labels.metric(metric).larger) for metric, found in values.items()]
-        return ranking(np.mean(each, axis=0), names, control=control, alpha=alpha)
+    values = {metric: table[whole][[(name, metric) for name in names]] for metric in metrics}
+    each = [ranks(found, larger=labels.metric(metric).larger) for metric, found in values.items()]
+    found = pd.DataFrame(np.mean(each, axis=0), table[whole].index, names)
+    every = found.groupby(level="seed").filter(lambda part: len(part) == len(cells))
 
-    found = table[whole]
+    def ranked(part: Frame) -> Ranking:
+        return ranking(part.to_numpy(), names, control=control, alpha=alpha)
+
     return Comparison(
         per_seed={int(seed): ranked(part) for seed, part in found.groupby(level="seed") if len(part) > 1},
-        pooled=ranked(found.groupby(level=list(Cell._fields)).mean()),
+        pooled=ranked((every if len(every) else found).groupby(level=list(Cell._fields)).mean()),
         cells=tuple(cells),
         dropped=_dropped(there[names]),
         caution=_caution(cells),

@@ -15,7 +15,7 @@ from slova_bench.tables.seeds import is_tied, mean
 
 __all__ = [
     *("OURS", "agreeing", "at_common_seeds", "before", "best", "better", "common_means", "listed", "means"),
-    *("ordinal", "place", "present", "seeds_of", "standing", "tied", "with_value"),
+    *("ordinal", "place", "places", "present", "seeds_of", "standing", "tied", "with_value"),
 ]
 
 OURS: Name = ("slova", "")
@@ -61,6 +61,13 @@ def before(values: Mapping[Name, float], name: Name, metric: str) -> list[Name]:
 def place(values: Mapping[Name, float], name: Name, metric: str) -> str:
     """`2nd of 9`."""
     return f"{ordinal(1 + len(before(values, name, metric)))} of {len(values)}"
+
+
+def places(column: Column, metric: str) -> tuple[list[int], str]:
+    """How many methods are better than SLOVA at each seed, and its places as text: `2nd, 3rd at 2 seeds`."""
+    seeds = [{name: values[seed] for name, values in column.items()} for seed in column[OURS]]
+    ahead = [len(before(values, OURS, metric)) for values in seeds]
+    return ahead, f"{', '.join(ordinal(1 + number) for number in ahead)} at {seeds_of(seeds)}"
 
 
 def ordinal(number: int) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from slova_bench.claims.claim import Check
 from slova_bench.claims.numbers import ordinal, seeds_of
 from slova_bench.compare import Comparison
@@ -13,13 +11,13 @@ from slova_bench.frame import Name
 from slova_bench.labels import look
 from slova_bench.tables.ranks import ALIKE, BETTER, WORSE, against
 
-__all__ = ["ahead_of", "mean_ranks", "ranking", "together"]
+__all__ = ["ahead_of", "ranking", "together"]
 
 
 def ranking(comparison: Comparison, claimed: Mapping[Name, float]) -> Check:
     """Check the paper's statement per rival and seed: alike (1) or worse (0). A rival that is better contradicts
     both."""
-    seeds, ranks = comparison.whole, mean_ranks(comparison)
+    seeds, ranks = comparison.whole, comparison.pooled.mean_ranks
     control = comparison.pooled.control
     said = {name: [against(one, name) for one in seeds] for name in ranks if name != control}
     known = {name: ALIKE if value else WORSE for (name, _), value in claimed.items() if name in said}
@@ -35,15 +33,8 @@ def ahead_of(comparison: Comparison) -> tuple[list[set[str]], str]:
     """The methods with a better mean rank than the control at each seed, and its places as text."""
     seeds, control = [one.mean_ranks for one in comparison.whole], comparison.pooled.control
     ahead = [{name for name, rank in ranks.items() if rank < ranks[control]} for ranks in seeds]
-    places = ", ".join(ordinal(1 + len(names)) for names in ahead)
-    return ahead, f"{places} of {len(seeds[0])} at {seeds_of(seeds)} (mean ranks {_listed(mean_ranks(comparison))})"
-
-
-def mean_ranks(comparison: Comparison) -> dict[str, float]:
-    """The mean of the mean ranks of the seeds, best first."""
-    seeds = [one.mean_ranks for one in comparison.whole]
-    found = {name: float(np.mean([ranks[name] for ranks in seeds])) for name in seeds[0]}
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+    places = f"{', '.join(ordinal(1 + len(names)) for names in ahead)} of {len(seeds[0])} at {seeds_of(seeds)}"
+    return ahead, f"{places} (mean ranks {_listed(comparison.pooled.mean_ranks)})"
 
 
 def together(methods: Iterable[str]) -> str:

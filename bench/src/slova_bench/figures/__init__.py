@@ -31,10 +31,11 @@ ABOUT = {
     "shift-beyond": "The same for methods that the paper does not have, next to temperature scaling, the ensemble "
     "and SLOVA.",
     "critical-distance-shift": "Mean ranks by ECE, NLL and Brier score together, over the clean set and every shift "
-    "and severity, means over seeds. Methods in the shaded band cannot be distinguished from SLOVA; the cells share "
-    "images and networks, so the band is narrower than it should be.",
+    "and severity, seed by seed and then averaged. Methods in the shaded band cannot be distinguished from SLOVA; the "
+    "cells share images and networks, so the band is narrower than it should be.",
     "critical-distance-ood": "Mean ranks by mean maximal confidence (MMC) on OOD images, where less is better. "
-    "Methods in the shaded band cannot be distinguished from SLOVA. Over all training sets and their OOD sets.",
+    "Methods in the shaded band cannot be distinguished from SLOVA. Over the pairs of a training set and an OOD set of "
+    "the paper that have rows.",
     "ablation": "One box per method: quartiles over the clean set and all shifts and severities, with whiskers from "
     "the least to the greatest value; every value is a mean over seeds.",
     "calibration-map": "Dots are moving averages over the pairs of probability and hit of the validation set, for "

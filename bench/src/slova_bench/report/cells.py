@@ -67,7 +67,7 @@ def _histograms(histograms: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
 
 
 def _ranks(rows: Frame, metric: str, index: Mapping[Name, int]) -> dict[str, Any] | None:
-    """Mean ranks over all cells of means over seeds; None if nothing can be compared with the control."""
+    """Means over seeds of the mean ranks over all cells; None if nothing can be compared with the control."""
     rows = where(rows, metric=metric)
     if metric == "mmc":
         rows = rows[~rows["method"].isin(labels.SCORES)]  # which have no confidence of their own
@@ -78,7 +78,7 @@ def _ranks(rows: Frame, metric: str, index: Mapping[Name, int]) -> dict[str, Any
     pooled, places = compared.pooled, {" ".join(name).strip(): place for name, place in index.items()}
     middle, control = pooled.mean_ranks[CONTROL], labels.look(CONTROL).name
     caption = (
-        f"By {labels.metric(metric).name} over {pooled.cells} sets, means over seeds. "
+        f"By {labels.metric(metric).name} over {pooled.cells} sets, ranks of each seed averaged. "
         f'"All methods are equal" {"is" if pooled.rejects else "cannot be"} rejected (Friedman, {p_value(pooled)}). '
         f"Within the band, {pooled.distance:.2f} to either side, a method cannot be distinguished from {control} "
         "(Bonferroni–Dunn)."

@@ -35,11 +35,14 @@ HOW_JUDGED = (
     "A claim has parts, such as metrics, sets or seeds: reproduced if all of them hold here, partly if some do. Better "
     "than a rival means by the mean and distinguished by the seeds, where there are three; counts are by the means. "
     "Places, plain mean ranks and confidences far from the data are judged seed by seed, among the methods of the "
-    "paper at their common seeds. Thresholds that the paper does not state are in the claim or beside it."
+    "paper at their common seeds. Claims about OOD data are judged on the pairs of a training and an OOD set of the "
+    "paper that have rows. Thresholds that the paper does not state are in the claim or beside it."
 )
 BEYOND = (
     "Beyond the paper. The sixteen shifts were in view while the distance-aware methods were developed; the held-out "
-    "shifts are in the table at a glance. Flip test-time augmentation is two passes, ensembles are five."
+    "shifts (motion blur, snow, JPEG compression) were not. Distance-aware methods are calibrated on clean and on "
+    "degraded images, temperatures are fitted on clean ones. Flip test-time augmentation is two passes, ensembles are "
+    "five."
 )
 HEADS = ("Claim", "Verdict", "Paper", "Here")
 ABOUT_PARTS = (
@@ -95,7 +98,7 @@ def _of_claims(results: ResultsFolder) -> Iterator[str]:
     yield f"Claims of the paper about SLOVA, on the sets it used: {total}. {HOW_JUDGED}" if total else ""
     yield _claims([one for one in own if one.counted])
     if not_counted := [one for one in own if not one.counted]:
-        yield "About other methods, which are not counted:"
+        yield "Not counted: about other methods, or about what a claim above counts."
         yield _claims(not_counted)
     if others := [one for one in judged if one not in own]:
         yield f"<details><summary>On other sets</summary>\n\n{_claims(others)}\n</details>"

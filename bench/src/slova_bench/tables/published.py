@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import pandas as pd
+
 from slova_bench.frame import Frame, Name, where
 from slova_bench.labels import look
 
-__all__ = ["Numbers", "counterpart", "counterparts", "numbers", "stand_in_note"]
+__all__ = ["Numbers", "counterpart", "counterparts", "numbers", "pairs", "stand_in_note"]
 
 Numbers = dict[Name, float]
 STAND_INS = {"acet": "acet_short"}  # with fewer attack steps, where the full attack was not run
@@ -29,6 +31,13 @@ def counterparts(paper: Frame, experiment: str, ours: Collection[str]) -> list[s
     """Our names of the methods that the paper compares in an experiment, run or not."""
     ours, theirs = set(ours), where(paper, experiment=experiment)["method"].unique()
     return sorted({counterpart(method, ours) for method in theirs})
+
+
+def pairs(rows: Frame, paper: Frame) -> Frame:
+    """The rows of the pairs of a training set and an OOD set that the paper has."""
+    theirs = where(paper, experiment="ood", metric="mmc")
+    known = [*zip(theirs["train"], theirs["test"], strict=True)]
+    return rows[pd.MultiIndex.from_frame(rows[["train", "test"]]).isin(known)]
 
 
 def stand_in_note(names: Iterable[Name]) -> str:

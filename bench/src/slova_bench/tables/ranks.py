@@ -1,8 +1,8 @@
 """Mean ranks, and the methods that cannot be distinguished from SLOVA (Fig. 6 and 7): Friedman's test and the
 Bonferroni-Dunn distance.
 
-Ranks are computed from means over seeds, and per seed, among the methods of the paper: every further variant of a
-method would change the ranks of the others.
+Ranks are computed per seed, and their means over seeds are shown, among the methods of the paper: every further variant
+of a method would change the ranks of the others.
 """
 
 from __future__ import annotations
@@ -69,11 +69,10 @@ def shift_comparison(rows: Frame, paper: Frame, metrics: Sequence[str] = METRICS
 
 
 def ood_comparison(rows: Frame, paper: Frame, control: str = CONTROL) -> Comparison:
-    """Compare the MMC on OOD data sets, for the training sets of the paper. Without these, compare on all OOD sets."""
+    """Compare the MMC on the pairs of a training and an OOD set of the paper; without these, on all OOD sets."""
     every = where(rows, metric="mmc")
     outside = every[every["test"].str.split("-").str[0] != every["train"].str.split("-").str[0]]
-    real = outside[outside["test"].str.endswith("-test")]
-    chosen = where(real, train=where(paper, experiment="ood")["train"].unique())
+    chosen = published.pairs(outside, paper)
     outside = chosen if len(chosen) else outside
     if not len(outside):
         raise MissingRowsError("there are no rows of ood on OOD sets: run slova bench run ood --on cifar10")
@@ -111,7 +110,7 @@ def _comparable(rows: Frame, paper: Frame, experiment: str, control: str = CONTR
 
 
 def _of_comparisons(name: str, title: str, found: Mapping[str, Comparison], *, aside: bool = False) -> Table:
-    """Mean ranks over means over seeds; by the last of them whether each method differs from the control."""
+    """Means over seeds of the mean ranks; by the last of them whether each method differs from the control."""
     head, last = list(found.items())[-1]
     control = last.pooled.control
     words = {(name, ""): text(against(last.pooled, name)) for name in last.pooled.mean_ranks if name != control}
