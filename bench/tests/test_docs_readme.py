@@ -79,7 +79,7 @@ def test_the_first_sentence_says_where_softmax_is_better_and_where_slova_is():
             values = [where(those, method=method)["value"].mean() for method in pair[:: side or 1]]
             numbers = (f"{100 * v:.2f} %" if metric == "accuracy" else f"{v:.3f}" for v in values)
             found[side].add(" against ".join(numbers))
-    sides = {1: "slova is better ", -1: "softmax is better "}
+    sides = {1: "Slova is better ", -1: "Softmax is better "}
     for side, start in sides.items():
         said = text.partition(start)[2].partition(". ")[0]
         assert set(re.findall(r"\(([^)]*)\)", said)) == found[side]
