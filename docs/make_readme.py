@@ -7,17 +7,15 @@ from pathlib import Path
 
 from slova_bench import labels
 from slova_bench.claims import Verdict, judged_claims, verdict_counts
-from slova_bench.claims.beyond import contests
-from slova_bench.claims.numbers import better
 from slova_bench.frame import Column as Values
 from slova_bench.frame import Frame, per_seed, where
 from slova_bench.labels import look
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables import overview, recipes
+from slova_bench.tables import contests, overview, recipes
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.recipe_groups import paper_shifts
-from slova_bench.tables.seeds import mean
-from slova_bench.tables.table import Column, Entry, Table, text
+from slova_bench.tables.seeds import better, mean
+from slova_bench.tables.table import Entry, Table, text
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
@@ -38,11 +36,10 @@ CONTESTS = (
     *(("slova_mirror", "ensemble_temperature"), ("slova_distance_ensemble", "ensemble")),
     ("slova_distance_ensemble", "ensemble_temperature"),
 )
-HEADS = ("Method", "Against", "Seeds", "Sixteen shifts, in view", "Three held-out shifts")
 ABOUT_CONTESTS = (
-    "Of the nine quartiles of ECE, NLL and Brier score over shifts, those in which the method is better or worse. The "
-    "others cannot be distinguished. Temperatures are fitted on clean validation images, distance-aware methods on "
-    "clean and degraded ones."
+    "Of the nine quartiles of ECE, NLL and Brier score over shifts, those in which the method is better or worse than "
+    "another; the rest cannot be distinguished. With one seed the means decide. Temperatures are fitted on clean "
+    "validation images, distance-aware methods on clean and degraded ones."
 )
 
 PITCH, PITCH_END = "<!-- the sentence is made by `make docs` -->\n", "<!-- end of the sentence -->\n"
@@ -156,21 +153,13 @@ def table(results: ResultsFolder) -> str:
 
 def words(results: ResultsFolder) -> str:
     """In how many quartiles methods beat their rivals, and the paper's claims by verdict."""
-    rows = results.rows("shift", "cifar10")
-    lines = [tuple(map(text, line)) for pair in CONTESTS if (line := _contest(rows, *pair))]
-    table = Table("contests", "Contests", tuple(map(Column, HEADS)), tuple(lines)).markdown().strip("\n")
+    (whole,) = contests.make(results, "cifar10")
+    wanted = [tuple(look(method).name for method in pair) for pair in CONTESTS]
+    rows = tuple(row for row in whole.rows if tuple(entry.text for entry in row[:2]) in wanted)
     counts = verdict_counts(judged_claims(results))
     verdicts = [f"{counts[verdict]} {verdict}" for verdict in (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)]
     claims = f"The paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."
-    return f"{ABOUT_CONTESTS}\n\n{table}\n\n{claims}"
-
-
-def _contest(rows: Frame, method: str, rival: str) -> tuple[str, ...]:
-    """A line of the table; empty without rows."""
-    found = [one for one in contests(rows, method, rival) if one]
-    counts = (f"{one.wins} better, {one.losses} worse" for one in found)
-    seeds = "; ".join(dict.fromkeys(one.seeds for one in found))
-    return (look(method).name, look(rival).name, seeds, *counts) if len(found) == 2 else ()
+    return f"{ABOUT_CONTESTS}\n\n{replace(whole, rows=rows).markdown()}\n{claims}"
 
 
 if __name__ == "__main__":

@@ -39,13 +39,14 @@ def sign(values) -> int:
     return int(np.sign(values.mean())) if apart else 0
 
 
-def counts(rows, ours, theirs) -> str:
+def counts(rows, ours, theirs) -> list[str]:
+    """In how many quartiles ours is better, and worse."""
     signs = [
         sign(gaps(where(rows, metric=metric), ours, theirs, lambda values, share=share: np.percentile(values, share)))
         for metric in METRICS
         for share in (25, 50, 75)
     ]
-    return f"{signs.count(1)} better, {signs.count(-1)} worse"
+    return [str(signs.count(1)), str(signs.count(-1))]
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +58,8 @@ def lines() -> list[str]:
 def test_each_contest_has_the_count_over_shifts_in_view_and_over_held_out_ones(method, rival, lines):
     (line,) = [line for line in lines if line.startswith(f"| {look(method).name} | {look(rival).name} |")]
     seeds = len({*where(ROWS, method=method)["seed"]} & {*where(ROWS, method=rival)["seed"]})
-    said, view, held_out = line.strip("| ").split(" | ")[2:]
-    assert said == f"{seeds} seed{'s' * (seeds > 1)}{', by the means alone' * (seeds < 3)}"
-    assert (view, held_out) == (counts(VIEW, method, rival), counts(HELD_OUT, method, rival))
+    said = line.strip("| ").split(" | ")[2:]
+    assert said == [str(seeds), *counts(VIEW, method, rival), *counts(HELD_OUT, method, rival)]
 
 
 def test_a_method_that_is_compared_with_the_ensemble_is_compared_with_the_calibrated_one():

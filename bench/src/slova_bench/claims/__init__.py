@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slova_bench.claims import beyond, cost, far, ood, shift, standing, steps
+from slova_bench.claims import cost, far, ood, shift, standing, steps
 from slova_bench.claims.claim import JudgedClaim, Verdict
 from slova_bench.exhibit import EVERYWHERE, Exhibit
 from slova_bench.frame import where
@@ -17,7 +17,7 @@ __all__ = ["CLAIMS", "JudgedClaim", "Verdict", "judged_claims", "verdict_counts"
 
 CLAIMS = (
     *(*standing.CLAIMS, *shift.CLAIMS, *cost.CLAIMS, *ood.CLAIMS),
-    *(*steps.CLAIMS, *far.CLAIMS, *beyond.CLAIMS),
+    *(*steps.CLAIMS, *far.CLAIMS),
 )
 PAPER_ON = "cifar10"  # the training set of claims that the paper states without a number
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import at_common_seeds, present, seeds_of
+from slova_bench.claims.numbers import present, seeds_of
 from slova_bench.frame import Frame, grouped, per_seed, where
 from slova_bench.tables.assembly import label
+from slova_bench.tables.seeds import at_common_seeds
 
 __all__ = ["CLAIMS"]
 

@@ -11,10 +11,10 @@ from slova_bench import labels
 from slova_bench.frame import Column, Frame, Name, per_seed
 from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables.assembly import label, shown
-from slova_bench.tables.seeds import is_tied, mean
+from slova_bench.tables.seeds import at_common_seeds, is_tied, mean
 
 __all__ = [
-    *("OURS", "agreeing", "at_common_seeds", "before", "best", "better", "common_means", "listed", "means"),
+    *("OURS", "agreeing", "before", "best", "common_means", "listed", "means"),
     *("ordinal", "place", "places", "present", "seeds_of", "standing", "tied", "with_value"),
 ]
 
@@ -25,22 +25,10 @@ def means(column: Column) -> dict[Name, float]:
     return {name: mean(values) for name, values in column.items()}
 
 
-def at_common_seeds(column: Column, methods: Iterable[str]) -> Column:
-    """The values of these methods at the seeds that all of those present have."""
-    own = {name: column[name] for method in methods if (name := (method, "")) in column}
-    seeds = set.intersection(*map(set, own.values())) if own else set[int]()
-    return {name: {seed: values[seed] for seed in sorted(seeds)} for name, values in own.items()} if seeds else {}
-
-
 def common_means(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
     """The means of these methods over their common seeds; empty if one has no rows."""
     found = at_common_seeds(per_seed(rows), methods)
     return means(found) if len(found) == len(methods) else {}
-
-
-def better(column: Column, one: Name, other: Name, metric: str) -> bool:
-    """Whether a method has the better mean, and the seeds distinguish the two where three or more allow that."""
-    return labels.is_better(metric, mean(column[one]), mean(column[other])) and not is_tied(column[one], column[other])
 
 
 def tied(column: Column, name: Name = OURS) -> str:

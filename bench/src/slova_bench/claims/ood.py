@@ -12,17 +12,7 @@ from statistics import mean
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import (
-    OURS,
-    at_common_seeds,
-    best,
-    better,
-    common_means,
-    listed,
-    means,
-    present,
-    seeds_of,
-)
+from slova_bench.claims.numbers import OURS, best, common_means, listed, means, present, seeds_of
 from slova_bench.claims.ranking import ranking, together
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import Column, Frame, Name, per_seed, where
@@ -31,7 +21,7 @@ from slova_bench.tables import published
 from slova_bench.tables.assembly import shown
 from slova_bench.tables.ood import is_data
 from slova_bench.tables.ranks import ood_comparison
-from slova_bench.tables.seeds import is_tied, span
+from slova_bench.tables.seeds import at_common_seeds, better, is_tied, span
 
 __all__ = ["CLAIMS"]
 

@@ -7,12 +7,13 @@ from functools import partial
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import OURS, at_common_seeds, before, better, listed, means, place, present, tied
+from slova_bench.claims.numbers import OURS, before, listed, means, place, present, tied
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import Column, Frame, Name, per_seed, shift_groups, where
 from slova_bench.tables import published
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.quartiles import METRICS
+from slova_bench.tables.seeds import at_common_seeds, better
 
 __all__ = ["CLAIMS"]
 

@@ -8,17 +8,7 @@ from functools import partial
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import (
-    OURS,
-    agreeing,
-    at_common_seeds,
-    before,
-    means,
-    places,
-    present,
-    standing,
-    tied,
-)
+from slova_bench.claims.numbers import OURS, agreeing, before, means, places, present, standing, tied
 from slova_bench.claims.ranking import ahead_of, ranking
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import QUARTILES, Column, Frame, Name, per_seed, quartiles, shift_groups, where
@@ -26,6 +16,7 @@ from slova_bench.tables import published
 from slova_bench.tables.assembly import label
 from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.ranks import shift_comparison
+from slova_bench.tables.seeds import at_common_seeds
 
 __all__ = ["CLAIMS"]
 

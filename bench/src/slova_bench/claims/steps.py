@@ -10,9 +10,10 @@ import numpy as np
 
 from slova_bench import labels
 from slova_bench.claims.claim import Check, claim
-from slova_bench.claims.numbers import OURS, at_common_seeds, better, listed, means, present
+from slova_bench.claims.numbers import OURS, listed, means, present
 from slova_bench.frame import SET, Column, Frame, per_seed, quartiles, shift_groups, where
 from slova_bench.results_folder import MissingRowsError
+from slova_bench.tables.seeds import at_common_seeds, better
 from slova_bench.tables.stability import METRICS
 
 __all__ = ["CLAIMS"]

@@ -38,12 +38,6 @@ HOW_JUDGED = (
     "paper at their common seeds. Claims about OOD data are judged on the pairs of a training and an OOD set of the "
     "paper that have rows. Thresholds that the paper does not state are in the claim or beside it."
 )
-BEYOND = (
-    "Beyond the paper. The sixteen shifts were in view while the distance-aware methods were developed; the held-out "
-    "shifts (motion blur, snow, JPEG compression) were not. Distance-aware methods are calibrated on clean and on "
-    "degraded images, temperatures are fitted on clean ones. Flip test-time augmentation is two passes, ensembles are "
-    "five."
-)
 HEADS = ("Claim", "Verdict", "Paper", "Here")
 ABOUT_PARTS = (
     "Everything that the paper defines, states, draws, compares with or plans. Seeds are counted in rows, from the "
@@ -103,7 +97,7 @@ def _of_claims(results: ResultsFolder) -> Iterator[str]:
     if others := [one for one in judged if one not in own]:
         yield f"<details><summary>On other sets</summary>\n\n{_claims(others)}\n</details>"
     if measured := [plain(one.sentence) for one in found if one.verdict is Verdict.MEASURED]:
-        yield BEYOND
+        yield "Beyond the paper:"
         yield _bullets(measured)
     waiting: dict[str, dict[str, None]] = {}
     for one in found:

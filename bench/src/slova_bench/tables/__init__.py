@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from slova_bench.exhibit import Exhibit, Kind
-from slova_bench.tables import cost, differences, ood, overview, quartiles, ranks, recipes, stability
+from slova_bench.tables import contests, cost, differences, ood, overview, quartiles, ranks, recipes, stability
 from slova_bench.tables.seeds import ALPHA
 from slova_bench.tables.table import Column, Entry, Table
 
@@ -22,6 +22,7 @@ TABLES = (
     _table("clean", "The clean test set", "Sec. 4.1", "shift", quartiles.clean),
     _table("cost", "Cost of a prediction", "Sec. 4.1", "shift", cost.make),
     _table("quartiles", "Quartiles over shifts", "App. C", "shift", quartiles.make),
+    _table("contests", "Methods against each other", "", "shift", contests.make),
     _table("differences", "Differences from the paper's ECE", "App. C", "noise", differences.make),
     _table("ranks", "Ranks under shift", "Fig. 6, Sec. 4.1", "shift", ranks.make),
     _table("ood", "Out of distribution", "Table 1, Sec. 4.2", "ood", ood.make),

@@ -7,14 +7,28 @@ the data order and often the network, so an unpaired test would find ties that a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from slova_bench import labels
+from slova_bench.frame import Column, Name
 from slova_bench.tables.table import BEST, TIED
 
-__all__ = ["ALPHA", "FEWEST", "Estimate", "estimate", "is_tied", "marks", "mean", "paired_p", "span"]
+__all__ = [
+    "ALPHA",
+    "FEWEST",
+    "Estimate",
+    "at_common_seeds",
+    "better",
+    "estimate",
+    "is_tied",
+    "marks",
+    "mean",
+    "paired_p",
+    "span",
+]
 
 ALPHA = 0.05
 FEWEST = 3  # common seeds that a tie requires, and seeds that a best entry requires if any method has as many
@@ -42,6 +56,18 @@ def estimate(values: Mapping[int, float]) -> Estimate:
 def span(counts: Collection[int]) -> str:
     """`3`, or `3 to 5`; empty without any."""
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
+
+
+def at_common_seeds(column: Column, methods: Iterable[str]) -> Column:
+    """The values of these methods at the seeds that all of those present have."""
+    own = {name: column[name] for method in methods if (name := (method, "")) in column}
+    seeds = set.intersection(*map(set, own.values())) if own else set[int]()
+    return {name: {seed: values[seed] for seed in sorted(seeds)} for name, values in own.items()} if seeds else {}
+
+
+def better(column: Column, one: Name, other: Name, metric: str) -> bool:
+    """Whether a method has the better mean, and the seeds distinguish the two where three or more allow that."""
+    return labels.is_better(metric, mean(column[one]), mean(column[other])) and not is_tied(column[one], column[other])
 
 
 def marks(column: Mapping[Any, Mapping[int, float]], *, larger: bool) -> dict[Any, str]:
