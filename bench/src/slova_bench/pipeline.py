@@ -167,7 +167,8 @@ class Bench:
         found = self.store.get("weights", what, compute)
         network.load_state_dict({name: value.to(network.state_dict()[name].dtype) for name, value in found.items()})
         device = self.execution.device
-        return network.to(device, memory_format=MEMORY.get(device.type, torch.preserve_format)).eval()
+        layout = MEMORY.get(device.type, torch.preserve_format)
+        return network.to(device, memory_format=layout).eval()  # type: ignore[call-overload, no-any-return]
 
 
 def member_seeds(members: int, seed: int) -> list[int]:
