@@ -5,7 +5,7 @@ import tarfile
 
 import numpy as np
 from scipy.io import savemat
-from slova_bench.data import catalogue
+from slova_bench.data.catalogue import FILES
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
 LABELS = np.arange(20) % 10
@@ -32,10 +32,10 @@ def test_cifar10_is_read_from_its_five_batches_in_order_and_its_test_batch(tmp_p
     }
     members = dict(reversed(parts.items())) | {"cifar-10-batches-bin/test_batch.bin": records(IMAGES[:3], [7, 8, 9])}
     path = tarball(tmp_path / "cifar.tar.gz", members)
-    images, labels = catalogue.CIFAR10_TRAIN.archive.read(path)
+    images, labels = FILES["cifar10-train"].archive.read(path)
     assert (images == IMAGES).all()
     assert labels.tolist() == [number for number in range(1, 6) for _ in range(4)]
-    images, labels = catalogue.CIFAR10_TEST.archive.read(path)
+    images, labels = FILES["cifar10-test"].archive.read(path)
     assert (images == IMAGES[:3]).all()
     assert labels.tolist() == [7, 8, 9]
 
@@ -46,10 +46,10 @@ def test_cifar100_is_read_with_its_fine_labels(tmp_path):
         "cifar-100-binary/test.bin": records(IMAGES[:2], [1, 2], [98, 99]),
     }
     path = tarball(tmp_path / "cifar.tar.gz", members)
-    images, labels = catalogue.CIFAR100_TRAIN.archive.read(path)
+    images, labels = FILES["cifar100-train"].archive.read(path)
     assert (images == IMAGES).all()
     assert (labels == LABELS + 80).all()
-    assert catalogue.CIFAR100_TEST.archive.read(path)[1].tolist() == [98, 99]
+    assert FILES["cifar100-test"].archive.read(path)[1].tolist() == [98, 99]
 
 
 def test_svhn_is_read_from_its_matlab_file_where_ten_is_zero(tmp_path):
@@ -57,7 +57,7 @@ def test_svhn_is_read_from_its_matlab_file_where_ten_is_zero(tmp_path):
     savemat(
         tmp_path / "train_32x32.mat", {"X": IMAGES.transpose(1, 2, 3, 0), "y": digits[:, None]}, do_compression=True
     )
-    images, labels = catalogue.SVHN_TRAIN.archive.read(tmp_path / "train_32x32.mat")
+    images, labels = FILES["svhn-train"].archive.read(tmp_path / "train_32x32.mat")
     assert (images == IMAGES).all()
     assert images.dtype == np.uint8
     assert labels.tolist() == LABELS.tolist()

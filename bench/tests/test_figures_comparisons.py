@@ -162,7 +162,7 @@ def test_it_is_stated_when_friedmans_test_finds_no_difference(shift_rows, method
 @pytest.mark.parametrize("confidence", [0.29, 0.57, 0.58, 0.0, 1.0])
 def test_histograms_bin_like_the_metrics_of_the_library(confidence):
     counts = BinCounts.binned(np.array([confidence]), np.array([True]), BINS, "width").count
-    assert Histogram.of(CELL, np.array([confidence]), np.array([True])).count == tuple(counts)
+    assert Histogram.of(CELL, np.array([confidence]), np.array([True])).bins[0].tolist() == counts.tolist()
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (450, 1000)])
@@ -175,11 +175,8 @@ def test_intervals_of_the_diagram_are_those_of_the_library(hits, n):
 def test_reliability_has_the_share_of_hits_at_the_mean_confidence_of_each_bin(histogram):
     one = histogram(n=3000)
     (panel,) = comparisons.reliability(histogram_frame([one]))["concat"]
-    wanted = [
-        (sum(one.total[low:high]) / sum(one.count[low:high]), sum(one.hits[low:high]) / sum(one.count[low:high]))
-        for low, high in itertools.pairwise(range(0, BINS + 1, 5))
-        if sum(one.count[low:high])
-    ]
+    fives = (one.bins[:, low:high].sum(axis=1) for low, high in itertools.pairwise(range(0, BINS + 1, 5)))
+    wanted = [(total / count, hits / count) for count, hits, total in fives if count]
     np.testing.assert_allclose(points(panel, -1)[["confidence", "accuracy"]], wanted, rtol=1e-7)
 
 
@@ -203,4 +200,5 @@ def test_clean_and_shifted_predictions_have_panels_of_their_own(histogram):
     clean, noisy = histogram(), histogram(shift="fog")
     (row,) = comparisons.risk_coverage(histogram_frame([clean, noisy]))["vconcat"]
     for panel, one in zip(row["hconcat"], (clean, noisy), strict=True):
-        assert points(panel)["risk"].iloc[-1] == pytest.approx(1 - sum(one.hits) / sum(one.count))
+        count, hits, _ = one.bins.sum(axis=1)
+        assert points(panel)["risk"].iloc[-1] == pytest.approx(1 - hits / count)

@@ -22,22 +22,25 @@ def histograms(tmp_path):
 def test_counts_are_kept_and_sums_to_a_hundredth(histograms):
     made = [histogram(0), histogram(1, seed=1), histogram(2, parameter="M", parameter_value=20.0)]
     histograms.append(made)
-    assert histograms.read() == made
+    for one, kept in zip(made, histograms.read(), strict=True):
+        assert kept.cell == one.cell
+        np.testing.assert_array_equal(kept.bins, one.bins)
     histograms.close()
     found = {one.key: one for one in histograms.read()}
     assert found.keys() == {one.key for one in made}
     for one in made:
         kept = found[one.key]
-        assert (kept.cell, kept.count, kept.hits) == (one.cell, one.count, one.hits)
-        np.testing.assert_allclose(kept.total, one.total, atol=0.005 + 1e-9)
+        assert kept.cell == one.cell
+        np.testing.assert_array_equal(kept.bins[:2], one.bins[:2])
+        np.testing.assert_allclose(kept.bins[2], one.bins[2], atol=0.005 + 1e-9)
 
 
 def test_closing_again_changes_nothing(histograms):
     histograms.append([histogram(0), histogram(1, seed=1)])
     histograms.close()
-    before, content = histograms.read(), histograms.path.read_bytes()
+    before = histograms.path.read_bytes()
     histograms.close()
-    assert (histograms.read(), histograms.path.read_bytes()) == (before, content)
+    assert histograms.path.read_bytes() == before
     histograms.append([histogram(5)])
     assert len(histograms.read()) == 2
-    assert histograms.read()[0].count == histogram(5).count
+    np.testing.assert_array_equal(histograms.read()[0].bins, histogram(5).bins)

@@ -9,8 +9,8 @@ from slova_bench.dataset_recipes import DATASET_RECIPES, dataset_recipe
 from slova_bench.experiment import Evaluator, Variant
 from slova_bench.experiments import shift as shift_metrics
 from slova_bench.experiments.recipes import EXPERIMENT
-from slova_bench.labels import SCORES
-from slova_bench.methods import find
+from slova_bench.labels import SCORES, look
+from slova_bench.methods import find, methods
 from slova_bench.pipeline import Bench
 from slova_bench.presets import preset
 from slova_bench.results import Cell, Results, Row
@@ -32,6 +32,14 @@ TESTS = [TestSet("digits-test"), TestSet("digits-test", "contrast", 5), TestSet(
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory) -> Bench:
     return Bench(DATASET_RECIPES["digits"].quick(), Store(tmp_path_factory.mktemp("store")), limit=200)
+
+
+def test_networks_of_one_loss_are_compared_as_trained_with_the_same_images():
+    images = {}
+    for method in methods().values():
+        images.setdefault(method.loss, set()).add(look(method.name).images)
+    assert all(len(own) == 1 for own in images.values())
+    assert set.union(*images.values()) == {"mixed", "degraded", "its own"}
 
 
 def test_rows_are_clean_then_degraded_images_then_outliers_each_a_version_of_an_image(bench):

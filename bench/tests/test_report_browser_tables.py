@@ -21,7 +21,7 @@ def merged(folder, experiment: str, method: str, test: str, shift: str | None, l
         and shift in (None, found.cell.shift)
     ]
     assert cells
-    return np.sum([found.count for found in cells], axis=0), np.sum([found.hits for found in cells], axis=0)
+    return np.sum([found.bins for found in cells], axis=0)[:2]
 
 
 def shares(text: str) -> float:

@@ -161,6 +161,7 @@ def test_a_close_that_fails_leaves_the_old_file_and_the_journal(results, monkeyp
 WRITERS = """
 import os, random, signal, sys
 from pathlib import Path
+import numpy as np
 from slova_bench.histograms import Histogram, Histograms
 from slova_bench.results import Cell, Results, Row
 
@@ -171,7 +172,7 @@ def write(folder, writer, pipe, pauses):
     histograms = Histograms(results.path)
     for number in range(BATCHES):
         cell = Cell("shift", f"method{writer}", "", "digits-train", "digits-test", "", float(number), 0, 200)
-        histograms.append([Histogram(cell, (1,) * 100, (1,) * 100, (0.5,) * 100)])
+        histograms.append([Histogram(cell, np.full((3, 100), [[1], [1], [0.5]]))])
         results.append([Row.of(cell, metric, 0.5) for metric in ("ece", "nll", "brier")])
         os.write(pipe, b".")
         if pauses.random() < 0.2:

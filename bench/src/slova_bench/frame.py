@@ -45,8 +45,7 @@ def histogram_frame(histograms: Iterable[Histogram]) -> Frame:
     """A histogram per line, the columns of its cell and `bins` (3, 100): predictions, hits, and sums of confidence."""
     found = list(histograms)
     cells = pd.DataFrame([one.cell for one in found], columns=list(Row._fields[:-2]))
-    bins = [np.array([one.count, one.hits, one.total]) for one in found]
-    return cells.assign(variant=_variants(cells), bins=pd.Series(bins, dtype=object))
+    return cells.assign(variant=_variants(cells), bins=pd.Series([one.bins for one in found], dtype=object))
 
 
 def where(rows: Frame, **columns: Any) -> Frame:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow
@@ -20,7 +19,7 @@ from pyarrow import parquet
 
 from slova._backend import Array
 from slova.artifact import atomic_path
-from slova.metrics.binning import bin_index
+from slova.metrics.binning import BinCounts
 from slova_bench.results import Cell, locked
 
 __all__ = ["BINS", "Histogram", "Histograms"]
@@ -40,25 +39,16 @@ COMPRESSION: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """The confidence of one method on one set."""
+class Histogram(NamedTuple):
+    """The confidence of one method on one set: `bins` (3, 100) are rows, correct ones, and sums of confidence."""
 
     cell: Cell
-    count: tuple[int, ...]
-    hits: tuple[int, ...]
-    total: tuple[float, ...]
+    bins: Array
 
     @classmethod
     def of(cls, cell: Cell, confidence: Array, hits: Array) -> Histogram:
-        place = bin_index(confidence, BINS, "width")
-        total = np.bincount(place, confidence, BINS).round(4)
-        return cls(
-            cell,
-            tuple(np.bincount(place, minlength=BINS).tolist()),
-            tuple(np.bincount(place[hits], minlength=BINS).tolist()),
-            tuple(total.tolist()),
-        )
+        found = BinCounts.binned(confidence, hits, BINS, "width")
+        return cls(cell, np.array([found.count, found.hits, found.total.round(4)]))
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -75,7 +65,7 @@ class Histograms:
     def append(self, histograms: Iterable[Histogram]) -> None:
         self.journal.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.journal.parent), open(self.journal, "a") as file:
-            file.write("".join(f"\n{json.dumps([h.cell, h.count, h.hits, h.total])}" for h in histograms))
+            file.write("".join(f"\n{json.dumps([h.cell, *h.bins.tolist()])}" for h in histograms))
 
     def read(self) -> list[Histogram]:
         """All histograms, those of an interrupted run too; an incomplete line is dropped: its cell was not finished."""
@@ -87,7 +77,7 @@ class Histograms:
             histograms = sorted(self._read(), key=lambda histogram: [str(part) for part in histogram.key])
             if histograms:
                 columns = {name: [h.cell[i] for h in histograms] for i, name in enumerate(Cell._fields)}
-                parts = zip(*map(_packed, histograms), strict=True)
+                parts = np.stack([_packed(h.bins) for h in histograms], axis=1).tolist()
                 lists = {name: pyarrow.array(part, INTEGERS) for name, part in zip(PARTS, parts, strict=True)}
                 with atomic_path(self.path) as temporary:
                     parquet.write_table(pyarrow.table(columns | lists), temporary, **COMPRESSION)
@@ -101,23 +91,21 @@ class Histograms:
         if self.path.exists():
             for row in parquet.read_table(self.path).to_pylist():
                 cell = Cell(**{name: row[name] for name in Cell._fields})
-                yield _unpacked(cell, *(np.array(row[name]) for name in PARTS))
+                yield Histogram(cell, _unpacked(*(np.array(row[name]) for name in PARTS)))
 
     def _journalled(self) -> Iterator[Histogram]:
         for line in self.journal.read_text().splitlines() if self.journal.exists() else []:
             try:
-                cell, count, hits, total = json.loads(line)
+                cell, *bins = json.loads(line)
             except ValueError:
                 continue
-            yield Histogram(Cell(*cell), tuple(count), tuple(hits), tuple(total))
+            yield Histogram(Cell(*cell), np.array(bins))
 
 
-def _packed(histogram: Histogram) -> tuple[list[int], list[int], list[int]]:
-    count = np.array(histogram.count)
-    offset = np.round((np.array(histogram.total) - count * CENTRES) * UNITS).astype(int)
-    return count.tolist(), (count - np.array(histogram.hits)).tolist(), offset.tolist()
+def _packed(bins: Array) -> Array:
+    count, hits, total = bins
+    return np.array([count, count - hits, np.round((total - count * CENTRES) * UNITS)]).astype(int)
 
 
-def _unpacked(cell: Cell, count: Array, wrong: Array, offset: Array) -> Histogram:
-    total = (count * CENTRES + offset / UNITS).round(4)
-    return Histogram(cell, tuple(count.tolist()), tuple((count - wrong).tolist()), tuple(total.tolist()))
+def _unpacked(count: Array, wrong: Array, offset: Array) -> Array:
+    return np.array([count, count - wrong, (count * CENTRES + offset / UNITS).round(4)])

@@ -1,10 +1,16 @@
 """Labels of methods, metrics, sets and shifts: names, order, colours, and the better direction. Shared by tables,
-figures and pages. Unknown identifiers keep their name."""
+figures and pages. Unknown identifiers keep their name.
+
+The methods are in `labels.csv`, in the order of every table and figure: the paper's baselines, its OOD baselines,
+one-vs-all, SLOVA, scores, and the curves of Appendix A. Members of a family share a colour and differ in their dashes.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 __all__ = [
     *("SOLID", "Look", "Metric", "better", "head", "in_order", "is_better", "look", "metric", "ordered"),
@@ -12,15 +18,30 @@ __all__ = [
 ]
 
 SOLID = (1, 0)  # a line without gaps
+DASHES = {"": SOLID, "dash": (6.0, 2.0), "dot": (1.5, 1.5), "both": (6.0, 2.0, 1.5, 2.0)}
+COLOURS = {  # Okabe and Ito's, and three of Tol's
+    "black": "#000000", "orange": "#e69f00", "sky": "#56b4e9", "green": "#009e73", "blue": "#0072b2",
+    "red": "#d55e00", "pink": "#cc79a7", "olive": "#999933", "wine": "#882255", "grey": "#777777",
+}  # fmt: skip
+SPARE = [COLOURS[name] for name in ("sky", "pink", "olive", "green", "orange", "wine")]
 
 
 @dataclass(frozen=True)
 class Look:
-    """The appearance of a method: name, colour, and a dash for readers who do not see the colour."""
+    """A method in tables and figures: its name, colour, and a dash for readers who do not see the colour.
+
+    kind: "beyond" the paper; a "variant" of a method of the paper, in tables but not in figures; or a "score", which
+        only ranks images: its probabilities are softmax's.
+    group: its group in the tables of recipes.
+    images: those that its network was trained with, of which methods on equal terms have the same.
+    """
 
     name: str
     colour: str
     dash: tuple[float, ...] = SOLID  # lengths of stroke and gap
+    kind: str = ""
+    group: str = "published"
+    images: str = "its own"
 
 
 @dataclass(frozen=True)
@@ -31,112 +52,18 @@ class Metric:
     larger: bool = False
 
 
-# Okabe and Ito's colours, and three of Tol's. Members of a family share a colour and differ in their dashes.
-_BLACK, _ORANGE, _SKY, _GREEN, _BLUE = "#000000", "#e69f00", "#56b4e9", "#009e73", "#0072b2"
-_RED, _PINK, _OLIVE, _WINE, _GREY = "#d55e00", "#cc79a7", "#999933", "#882255", "#777777"
-_SPARE = (_SKY, _PINK, _OLIVE, _GREEN, _ORANGE, _WINE)
-_DASH, _DOT, _BOTH = (6.0, 2.0), (1.5, 1.5), (6.0, 2.0, 1.5, 2.0)
-_ON_BOTH = "temperature on clean and degraded images"
+def _looks() -> dict[str, Look]:
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        return {
+            line.pop("method"): Look(colour=COLOURS[line.pop("colour")], dash=DASHES[line.pop("dash")], **line)
+            for line in csv.DictReader(file)
+        }
 
-# In the order of every table and figure: the paper's baselines, its OOD baselines, one-vs-all, SLOVA, scores.
-METHODS = {
-    "softmax": Look("Softmax", _GREY),
-    "temperature": Look("Temperature scaling", _GREY, _DASH),
-    "dropout": Look("Dropout", _SKY),
-    "ensemble": Look("Ensemble", _BLUE),
-    "ensemble_ten": Look("Ensemble of ten", _BLUE),
-    "ensemble_temperature": Look("Ensemble, temperature", _BLUE, _DOT),
-    "svi": Look("SVI", _GREEN),
-    "ll_svi": Look("LL SVI", _GREEN, _DASH),
-    "ll_dropout": Look("LL dropout", _SKY, _DASH),
-    "ova_dm": Look("OVA DM", _OLIVE),
-    "ova_dm_original": Look("OVA DM, original", _OLIVE, _DASH),
-    "ceda": Look("CEDA", _PINK),
-    "acet": Look("ACET", _PINK, _DOT),
-    "acet_full": Look("ACET, as published", _PINK, _BOTH),
-    "acet_short": Look("ACET, short attack", _PINK, _DASH),
-    "react": Look("ReAct", _GREY, _DOT),
-    "ova": Look("OVA", _ORANGE),
-    "slova_raw": Look("SLOVA, uncalibrated", _RED, _DASH),
-    "slova": Look("SLOVA", _RED),
-    "slova_paper_fit": Look("SLOVA, the paper's fit", _RED, _BOTH),
-    "slova_clean": Look("SLOVA, no noise in calibration", _RED, _DOT),
-    "slova_distance": Look("SLOVA, distance-aware", _RED, _BOTH),
-    "slova_mirror": Look("SLOVA, distance-aware, flip test-time augmentation", _BLACK, _DASH),
-    "slova_ensemble": Look("SLOVA, ensemble", _BLUE, _DASH),
-    "slova_distance_ensemble": Look("SLOVA, ensemble, distance-aware", _BLUE, _BOTH),
-    "slova_none_raw": Look("SLOVA, NONE in training, uncalibrated", _WINE, _BOTH),
-    "slova_none": Look("SLOVA, NONE in training", _WINE),
-    "temperature_degraded": Look("Temperature, clean and degraded images", _GREY, _DOT),
-    "softmax_fit": Look("Softmax, default fit", _GREY),
-    "logitnorm": Look("LogitNorm, temperature", _OLIVE, _DASH),
-    "rotpred": Look("RotPred, temperature", _OLIVE),
-    "augmix": Look("AugMix, temperature", _GREEN),
-    "augmix_degraded": Look("AugMix, temperature on clean and degraded images", _GREEN, _DOT),
-    "pixmix": Look("PixMix-like, temperature", _GREEN, _DASH),
-    "pixmix_degraded": Look("PixMix-like, temperature on clean and degraded images", _GREEN, _BOTH),
-    "softmax_mixed": Look("Softmax, augmented, temperature", _SKY),
-    "softmax_mixed_degraded": Look("Softmax, augmented, temperature on clean and degraded images", _SKY, _DOT),
-    "softmax_mixed_flip": Look("Softmax, augmented, flips, temperature on clean and degraded images", _SKY, _BOTH),
-    "softmax_mixed_fit": Look("Softmax, augmented, default fit", _SKY, _DASH),
-    "softmax_augmented": Look("Softmax, without mixing, temperature", _GREEN),
-    "softmax_augmented_degraded": Look(f"Softmax, without mixing, {_ON_BOTH}", _GREEN, _DOT),
-    "softmax_augmented_flip": Look(f"Softmax, without mixing, flips, {_ON_BOTH}", _GREEN, _BOTH),
-    "softmax_augmented_fit": Look("Softmax, without mixing, default fit", _GREEN, _DASH),
-    "softmax_exposed": Look("Softmax, without mixing, outlier exposure", _PINK, _DASH),
-    "softmax_none_class": Look("Softmax, without mixing, NONE as a class", _PINK, _DOT),
-    "softmax_mixed_exposed": Look("Softmax, augmented, outlier exposure", _PINK, _BOTH),
-    "softmax_mixed_none_class": Look("Softmax, augmented, NONE as a class", _PINK, _BOTH),
-    "softmax_mixed_ensemble": Look("Softmax, augmented, ensemble, temperature", _BLUE, _DASH),
-    "softmax_mixed_ensemble_degraded": Look(f"Softmax, augmented, ensemble, {_ON_BOTH}", _BLUE, _DOT),
-    "softmax_augmented_ensemble": Look("Softmax, without mixing, ensemble, temperature", _BLUE, _DASH),
-    "softmax_augmented_ensemble_degraded": Look(f"Softmax, without mixing, ensemble, {_ON_BOTH}", _BLUE, _DOT),
-    "ova_fit": Look("One-vs-all, default fit", _ORANGE),
-    "ova_fit_no_distances": Look("One-vs-all, default fit without distances", _ORANGE, _DASH),
-    "ova_fit_clean": Look("One-vs-all, default fit without degraded images", _ORANGE, _DOT),
-    "slova_none_fit": Look("NONE in training, default fit", _WINE, _DASH),
-    "slova_image_mixed": Look("Image recipe", _RED),
-    "slova_image_mixed_no_distances": Look("Image recipe, fit without distances", _RED, _DASH),
-    "slova_image_mixed_flip": Look("Image recipe, flips", _RED),
-    "slova_image_mixed_ensemble": Look("Image recipe, ensemble", _BLUE, _BOTH),
-    "slova_image": Look("Image recipe without mixing", _WINE),
-    "slova_image_ova": Look("Image recipe without mixing, without cross-entropy", _WINE, _DOT),
-    "slova_image_no_distances": Look("Image recipe without mixing, fit without distances", _WINE, _DASH),
-    "slova_image_neighbours": Look("Image recipe without mixing, nearest neighbours as a distance", _WINE, _BOTH),
-    "slova_image_flip": Look("Image recipe without mixing, flips", _WINE),
-    "slova_image_turns": Look("Image recipe without mixing, quarter turns", _WINE, _DOT),
-    "slova_image_ensemble": Look("Image recipe without mixing, ensemble", _BLUE, _BOTH),
-    "retrofit": Look("Retrofitted softmax", _OLIVE, _BOTH),
-    "retrofit_noise": Look("Retrofitted softmax, noise in calibration", _OLIVE, _DOT),
-    "energy": Look("Energy", _BLACK, _DOT),
-    "max_logit": Look("Max logit", _BLACK, _DASH),
-    "knn": Look("Nearest neighbours", _BLACK, _BOTH),
-    "mahalanobis": Look("Mahalanobis", _BLACK),
-    "vim": Look("ViM", _BLACK, _DOT),
-    "dac": Look("DAC", _GREEN, _DASH),
-    "dac_degraded": Look("DAC on clean and degraded images", _GREEN, _DOT),
-    "energy_scaling": Look("Energy-based scaling", _GREEN, _DOT),
-    "gen": Look("GEN", _BLACK, _DASH),
-    "fdbd": Look("fDBD", _BLACK, _BOTH),
-    "ash": Look("ASH-S", _BLACK, _DOT),
-    "softmax_augmented_dac": Look("Softmax, without mixing, DAC", _GREEN, _DASH),
-    "softmax_augmented_dac_degraded": Look("Softmax, without mixing, DAC on clean and degraded images", _GREEN, _DOT),
-    "softmax_augmented_energy_scaling": Look("Softmax, without mixing, energy-based scaling", _GREEN, _BOTH),
-    "softmax_augmented_gen": Look("Softmax, without mixing, GEN", _OLIVE, _DASH),
-    "softmax_augmented_fdbd": Look("Softmax, without mixing, fDBD", _OLIVE, _BOTH),
-    "softmax_augmented_ash": Look("Softmax, without mixing, ASH-S", _OLIVE, _DOT),
-    "softmax_augmented_knn": Look("Softmax, without mixing, nearest neighbours", _OLIVE, _BOTH),
-    "fitted": Look("Sum of powers, fitted to the exact curve", _ORANGE),  # the curves of Appendix A
-    "exact": Look("Exact", _BLACK, _DOT),
-    "approximate": Look("Approximation 1 − (1 − P)ᴷ", _BLUE, _DASH),
-}
-BEYOND = (  # methods that the paper does not have
-    *("slova_distance", "slova_mirror", "slova_ensemble", "slova_distance_ensemble"),
-    *("slova_none_raw", "slova_none", "retrofit", "retrofit_noise"),
+
+METHODS = _looks()
+BEYOND, VARIANTS, SCORES = (
+    tuple(method for method, own in METHODS.items() if own.kind == kind) for kind in ("beyond", "variant", "score")
 )
-# Of methods of the paper: in tables, not in figures.
-VARIANTS = ("ensemble_temperature", "ensemble_ten", "slova_paper_fit")
-
 METRICS = {
     "accuracy": Metric("Accuracy", larger=True),
     "error": Metric("Error"),
@@ -171,10 +98,6 @@ PAPER_SHIFTS = (
     "gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "defocus_blur", "glass_blur", "zoom_blur",
     "gaussian_blur", "frost", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "saturate", "spatter",
 )  # fmt: skip
-SCORES = (  # they only rank images; the probabilities are softmax's
-    *("energy", "max_logit", "knn", "mahalanobis", "vim", "gen", "fdbd", "ash"),
-    *("softmax_augmented_gen", "softmax_augmented_fdbd", "softmax_augmented_ash", "softmax_augmented_knn"),
-)
 
 
 def paper_shifts(shifts: Iterable[str]) -> tuple[str, ...]:
@@ -189,9 +112,10 @@ def paper_shifts(shifts: Iterable[str]) -> tuple[str, ...]:
 
 
 def look(method: str, variant: str = "") -> Look:
-    """The appearance of a method. An unknown method gets a colour that depends on its name."""
-    known = METHODS.get(method) or Look(title(method), _SPARE[sum(map(ord, method)) % len(_SPARE)], _BOTH)
-    return Look(f"{known.name}, {variant}", known.colour, known.dash) if variant else known
+    """A method in tables and figures. An unknown method gets a colour that depends on its name."""
+    spare = SPARE[sum(map(ord, method)) % len(SPARE)]
+    known = METHODS.get(method) or Look(title(method), spare, DASHES["both"])
+    return replace(known, name=f"{known.name}, {variant}") if variant else known
 
 
 def ordered(methods: Iterable[str]) -> list[str]:

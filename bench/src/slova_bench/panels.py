@@ -1,7 +1,10 @@
-"""Panels of the page: the numbers of an experiment on one training set, or the command to run where there are none."""
+"""Panels of the page: the numbers of an experiment on one training set, or the command to run where there are none.
+They are listed in `panels.toml`."""
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 from slova_bench.exhibit import Exhibit, Kind
@@ -44,21 +47,5 @@ def panel(experiment: str, chart: str, title: str, about: str = "") -> Exhibit:
     return Exhibit(Kind.PANEL, experiment, title, "", experiment, make, about)
 
 
-SHIFT = "Test images under many corruptions at five severities: how accurate and how well calibrated is each method?"
-OOD = "Images of no known class: a good method has low confidence (MMC) and separates them from test images (AUROC)."
-STEPS = "The effect of each step: softmax, one-vs-all, its SLOVA readout, and the calibrated readout."
-FIT = "The calibration fit of the paper by its number of terms M and of points n_b; dotted: the optimum."
-FAR = "Confidence along random directions away from test images, where it vanishes by Theorem 3.1."
-PLANES = "Mean confidence on planes through three test images; the first of them is in the middle."
-MAPS = "Calibrated by uncalibrated probability: the fitted calibrator as a line, the data it was fitted to as dots."
-CURVE = "The calibration curve of an uninformative network: exact, the paper's approximation, and a sum of powers."
-PANELS = (
-    panel("shift", "severity", "Shifted data", SHIFT),
-    panel("ood", "sets", "Out-of-distribution data", OOD),
-    panel("ablation", "severity", "Ablation", STEPS),
-    panel("stability", "variants", "Stability of the fit", FIT),
-    panel("directions", "distance", "Far away in random directions", FAR),
-    panel("plane", "plane", "Planes through images", PLANES),
-    panel("maps", "maps", "Calibrators", MAPS),
-    panel("appendix", "curve", "Complete ignorance", CURVE),
-)
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PANELS = tuple(panel(experiment, **words) for experiment, words in _WORDS.items())

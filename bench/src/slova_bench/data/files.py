@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class File:
     name: str
     side: int = 32
     channels: int = 3
-    sha256: tuple[str, ...] = ()
+    sha256: Sequence[str] = ()
     embedded: Callable[[], tuple[Array, Array]] | None = None
     larger: File | None = None
     archive: Archive | None = None

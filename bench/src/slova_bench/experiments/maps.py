@@ -8,19 +8,17 @@ have such a curve; other methods have no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slova._backend import Array
 from slova.calibration import Calibrator
 from slova.calibration.pairs import Pairs
-from slova_bench.calibrate import calibration
+from slova_bench.calibrate import calibration_rows
 from slova_bench.experiment import PerNetwork
 from slova_bench.method import Method
 from slova_bench.paper_fit import fit_paper
-from slova_bench.pipeline import Bench
+from slova_bench.pipeline import Bench, mean_readout
 from slova_bench.results import Cell, Results, Row
 
 LEAST = 1e-8  # the start of the logarithmic axis
@@ -52,16 +50,10 @@ def _has_curve(method: Method) -> bool:
 
 def _fitted(method: Method, bench: Bench, seed: int) -> tuple[Calibrator, Pairs]:
     """The calibrator of a method and the pairs it was fitted to."""
-    seen: list[tuple[Calibrator, Pairs]] = []
-
-    def fit(log_probs: Array, labels: Array) -> Calibrator:
-        assert method.calibrate is not None
-        fitted = method.calibrate(log_probs, labels)
-        seen.append((fitted, Pairs.of(log_probs, labels)))
-        return fitted
-
-    calibration(replace(method, calibrate=fit), bench, bench.trained(method, seed))
-    return seen[0]
+    assert method.calibrate is not None
+    rows = calibration_rows(method, bench, bench.trained(method, seed))
+    log_probs = mean_readout(method.head, rows.outputs).log_probs
+    return method.calibrate(log_probs, rows.labels), Pairs.of(log_probs, rows.labels)
 
 
 def _observed(cell: Cell, pairs: Pairs, fitted: Calibrator) -> Iterator[Row]:

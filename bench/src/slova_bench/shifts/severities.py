@@ -1,16 +1,16 @@
-"""The shifts of each data set, with their strengths at severities 1 to 5."""
+"""The shifts of each data set. Their strengths are in `severities.toml`, by the name of the function."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from slova._backend import Array
-from slova_bench.shifts import blur, digital, digits, noise, synthetic_ood, weather
+from slova_bench.shifts import blur, digital, digits, noise, spatter, synthetic_ood, weather
 from slova_bench.shifts.per_image_rng import PerImageRng
-from slova_bench.shifts.spatter import Liquid, spatter
-from slova_bench.shifts.weather import Snowfall
 
 __all__ = ["CIFAR", "DIGITS", "Family", "Shift", "family"]
 
@@ -19,7 +19,7 @@ class Shift(NamedTuple):
     """`change(images, rng, strength)` and its strength at severities 1 to 5."""
 
     change: Callable[[Array, PerImageRng, Any], Array]
-    strengths: tuple[Any, Any, Any, Any, Any]
+    strengths: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,64 +44,26 @@ def family(split: str) -> Family:
     return FAMILIES[name]
 
 
+def _shifts(group: str) -> dict[str, Shift]:
+    """The shifts of a group of `severities.toml`."""
+    strengths = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[group]
+    functions = {name: own for module in MODULES for name, own in vars(module).items()}
+    return {
+        name: Shift(functions[name], tuple(NAMED[name](*one) if name in NAMED else one for one in own))
+        for name, own in strengths.items()
+    }
+
+
+MODULES = (blur, digital, digits, noise, spatter, weather)
+NAMED = {"snow": weather.Snowfall, "spatter": spatter.Liquid}  # strengths of many numbers
 CIFAR = Family(
     shape=(3, 32, 32),
-    shifts={
-        "gaussian_noise": Shift(noise.gaussian_noise, (0.04, 0.06, 0.08, 0.09, 0.10)),
-        "shot_noise": Shift(noise.shot_noise, (500, 250, 100, 75, 50)),
-        "impulse_noise": Shift(noise.impulse_noise, (0.01, 0.02, 0.03, 0.05, 0.07)),
-        "speckle_noise": Shift(noise.speckle_noise, (0.06, 0.1, 0.12, 0.16, 0.2)),
-        "gaussian_blur": Shift(blur.gaussian_blur, (0.4, 0.6, 0.7, 0.8, 1)),
-        "defocus_blur": Shift(blur.defocus_blur, ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))),
-        "glass_blur": Shift(blur.glass_blur, ((0.05, 1), (0.25, 1), (0.4, 1), (0.25, 2), (0.4, 2))),
-        "motion_blur": Shift(blur.motion_blur, ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))),
-        "zoom_blur": Shift(blur.zoom_blur, (1.06, 1.11, 1.16, 1.21, 1.26)),
-        "snow": Shift(
-            weather.snow,
-            (
-                Snowfall(0.1, 0.2, 1, 0.6, 8, 3, 0.95),
-                Snowfall(0.1, 0.2, 1, 0.5, 10, 4, 0.9),
-                Snowfall(0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
-                Snowfall(0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
-                Snowfall(0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-            ),
-        ),
-        "frost": Shift(weather.frost, ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))),
-        "fog": Shift(weather.fog, ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75))),
-        "brightness": Shift(digital.brightness, (0.05, 0.1, 0.15, 0.2, 0.3)),
-        "contrast": Shift(digital.contrast, (0.75, 0.5, 0.4, 0.3, 0.15)),
-        "elastic_transform": Shift(
-            digital.elastic_transform,
-            ((0, 0, 2.56), (1.6, 6.4, 2.24), (2.56, 1.92, 1.92), (3.2, 1.28, 1.6), (3.2, 0.96, 0.96)),
-        ),
-        "pixelate": Shift(digital.pixelate, (0.95, 0.9, 0.85, 0.75, 0.65)),
-        "jpeg_compression": Shift(digital.jpeg_compression, (80, 65, 58, 50, 40)),
-        "spatter": Shift(
-            spatter,
-            (
-                Liquid(0.62, 0.1, 0.7, 0.7, 0.5, False),
-                Liquid(0.65, 0.1, 0.8, 0.7, 0.5, False),
-                Liquid(0.65, 0.3, 1, 0.69, 0.5, False),
-                Liquid(0.65, 0.1, 0.7, 0.69, 0.6, True),
-                Liquid(0.65, 0.1, 0.5, 0.68, 0.6, True),
-            ),
-        ),
-        "saturate": Shift(digital.saturate, ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2))),
-    },
+    shifts=_shifts("cifar"),
     ood={"uniform": synthetic_ood.uniform, "permuted": synthetic_ood.permuted, "low_pass": synthetic_ood.low_pass},
 )
-
 DIGITS = Family(
     shape=(1, 8, 8),
-    shifts={
-        "gaussian_noise": Shift(noise.gaussian_noise, (0.1, 0.2, 0.3, 0.4, 0.5)),
-        "impulse_noise": Shift(noise.impulse_noise, (0.03, 0.06, 0.1, 0.15, 0.2)),
-        "gaussian_blur": Shift(blur.gaussian_blur, (0.4, 0.6, 0.8, 1, 1.3)),
-        "contrast": Shift(digital.contrast, (0.75, 0.5, 0.4, 0.3, 0.15)),
-        "translation": Shift(digits.translation, (0.5, 1, 1.5, 2, 2.5)),
-        "rotation": Shift(digits.rotation, (10, 20, 30, 40, 50)),
-        "occlusion": Shift(digits.occlusion, (2, 3, 4, 5, 6)),
-    },
+    shifts=_shifts("digits"),
     ood={
         "uniform": synthetic_ood.uniform,
         "permuted": synthetic_ood.permuted,

@@ -7,19 +7,10 @@ from collections.abc import Iterator
 from slova_bench import labels
 from slova_bench.frame import QUARTILES, Frame, Name, names, per_seed, quartiles, where
 from slova_bench.frame import Column as Values
+from slova_bench.labels import look
 from slova_bench.tables.assembly import label
 from slova_bench.tables.quartiles import METRICS
-from slova_bench.tables.recipe_groups import (
-    ENSEMBLES,
-    GROUPS,
-    REAL,
-    VIEWS,
-    augmentation_of,
-    group_of,
-    ood_groups,
-    paper_shifts,
-    real,
-)
+from slova_bench.tables.recipe_groups import ENSEMBLES, GROUPS, REAL, VIEWS, ood_groups, paper_shifts, real
 from slova_bench.tables.seeds import estimate, mean
 from slova_bench.tables.table import Column, Entry, Table, number, table, text
 
@@ -66,9 +57,9 @@ def _pairs(rows: Frame) -> Iterator[Pair]:
     for recipe in RECIPES:
         for kind, groups in RIVALS.items():
             ours = f"{recipe}{kind}"
-            equal = (augmentation_of(ours), *(("its own",) if ours == first else ()))
-            those = [name for name in rivals if group_of(name[0]) in groups and augmentation_of(name[0]) in equal]
-            those.sort(key=lambda name: GROUPS.index(group_of(name[0])))
+            images = (look(ours).images, *(("its own",) if ours == first else ()))
+            those = [name for name in rivals if look(name[0]).group in groups and look(name[0]).images in images]
+            those.sort(key=lambda name: GROUPS.index(look(name[0]).group))
             yield from (((ours, ""), name) for name in those if (ours, "") in there)
 
 
