@@ -148,6 +148,20 @@ def test_slova_is_compared_with_softmax_and_ova_dm(tmp_path, found):
 
 
 @pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (["slova", "slova_normalised", "slova_raw"], Verdict.REPRODUCED),
+        (["slova_normalised", "slova", "slova_raw"], Verdict.PARTLY),
+        (["slova_raw", "slova", "slova_normalised"], Verdict.PARTLY),
+        (["slova_raw", "slova_normalised", "slova"], Verdict.NOT),
+    ],
+)
+def test_normalising_should_help_and_calibrating_should_help_more(order, expected, tmp_path, verdict):
+    claim = "Normalising lowers the ECE of SLOVA on clean data, and calibrating lowers the median one more"
+    assert verdict(tmp_path, claim, shift_cifar10=shift_rows(order)) is expected
+
+
+@pytest.mark.parametrize(
     ("order", "verdicts"),
     [
         (["slova", "slova_raw", "ova"], (Verdict.REPRODUCED, Verdict.REPRODUCED)),

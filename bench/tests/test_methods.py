@@ -137,6 +137,7 @@ OVA = {
     "slova_raw",
     "slova",
     "slova_paper_fit",
+    "slova_normalised",
     "slova_clean",
     "slova_distance",
     "slova_mirror",

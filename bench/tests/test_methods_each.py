@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from scipy.special import logsumexp
 from slova_bench import data
 from slova_bench.layers import BayesianLinear, DistanceLinear, kl_divergence
 from slova_bench.method import softmax_loss
@@ -112,3 +113,10 @@ def test_an_ensemble_with_a_temperature_has_one_of_its_own(name):
 
 def test_the_papers_fit_has_the_noise_and_the_network_of_the_optimal_one():
     assert methods()["slova_paper_fit"] == replace(methods()["slova"], name="slova_paper_fit", calibrate=fit_paper)
+
+
+def test_normalised_slova_is_the_softmax_of_the_logits():
+    logits = np.random.default_rng(0).normal(0, 5, (1, 20, 7))
+    head, raw = methods()["slova_normalised"].head, methods()["slova_raw"].head(logits).log_probs
+    normalised = raw - logsumexp(raw, axis=-1, keepdims=True)
+    np.testing.assert_allclose(head(logits).log_probs, normalised, rtol=1e-12, atol=1e-12)

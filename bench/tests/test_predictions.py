@@ -77,7 +77,7 @@ def test_calibrators_are_fitted_to_the_same_validation_set_and_noise(recorded):
 def test_logits_that_are_not_stored_are_refused(recorded):
     stored = StoredBench.of(recorded[1])
     held = {name for name, method in methods().items() if stored.holds(method)}
-    more = {"gen", "retrofit", "retrofit_noise", "ensemble_temperature", "slova_paper_fit"}
+    more = {"gen", "retrofit", "retrofit_noise", "ensemble_temperature", "slova_paper_fit", "slova_normalised"}
     assert held == {"softmax", "temperature", "ensemble", "ova", "slova", "slova_raw", "slova_clean"} | more
     (softmax, knn) = find(["softmax", "knn"])
     with pytest.raises(ValueError, match=r"knn, seed 0: only seed 0 of .* is stored; omit --embedded"):

@@ -31,7 +31,7 @@ BAYES = ("softmax", "temperature", "dropout", "ensemble", "svi", "ll_svi", "ll_d
 WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
     *((name, SETS[:1], None, "fair") for name in ("appendix", "ablation", "stability", "noise", "maps")),
     *((name, SETS[:1], None, "fair") for name in ("directions", "plane")),
-    ("shift", SETS[:1], (*BAYES, *FITS), "fair"),
+    ("shift", SETS[:1], (*BAYES, *FITS, "slova_normalised"), "fair"),
     ("ood", SETS, OOD, "fair"),
     ("ood", SETS[:1], ("ensemble", *FITS), "fair"),
     ("shift", SETS[:1], ("ensemble_ten",), "fair"),

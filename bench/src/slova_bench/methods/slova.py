@@ -1,6 +1,7 @@
 """SLOVA as in the paper: the readout of the one-vs-all network, P(this class and no other), and exponential calibration
 on the validation set and 10 % uniform noise labelled NONE; by the optimal fit, and by the paper's optimiser. Also not
-calibrated, calibrated without noise, and so of the mean logits of five networks."""
+calibrated, normalised instead (which makes it the softmax of the logits), calibrated without noise, and so of the mean
+logits of five networks."""
 
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from slova._backend import Array
 from slova.calibration import ExponentialCalibration
-from slova.heads import SLOVA, Readout
+from slova.heads import SLOVA, SOFTMAX, Readout
 from slova_bench.methods import ova
 from slova_bench.paper_fit import fit_paper
 from slova_bench.stable import stable
@@ -25,6 +26,7 @@ def mean_logits(logits: Array) -> Readout:
 
 
 RAW = replace(ova.METHOD, name="slova_raw", head=SLOVA)
+NORMALISED = replace(RAW, name="slova_normalised", head=SOFTMAX)
 METHOD = replace(RAW, name="slova", calibrate=ExponentialCalibration.fit, noise=0.1)
 PAPER_FIT = replace(METHOD, name="slova_paper_fit", calibrate=fit_paper)
 CLEAN = replace(METHOD, name="slova_clean", noise=0.0)
