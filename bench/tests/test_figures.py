@@ -116,12 +116,13 @@ def test_what_was_not_run_is_named_with_the_command_that_runs_it(drawing, tmp_pa
         drawing.make(ResultsFolder.read(tmp_path), "svhn")
     other = Row.of(cell(drawing.experiment), "nonsense", 0.5)  # rows, but none to draw
     Results(tmp_path, f"{drawing.experiment}-svhn").append([other])
-    with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn"):
+    with pytest.raises(MissingRowsError, match=f"run slova bench run {drawing.experiment} --on svhn") as found:
         drawing.make(ResultsFolder.read(tmp_path), "svhn")
+    assert str(found.value).count("slova bench run") == 1
 
 
 def test_what_pools_all_training_sets_is_drawn_once(tmp_path, ood_rows):
-    for on in ("cifar10", "svhn"):
+    for on in ("cifar10", "cifar100"):
         Results(tmp_path, f"ood-{on}").append([row._replace(train=f"{on}-train") for row in ood_rows()])
     (drawing,) = [drawing for drawing in FIGURES if drawing.across and drawing.experiment == "ood"]
     assert drawing.sets(ResultsFolder.read(tmp_path)) == ("",)

@@ -81,7 +81,8 @@ def ranking(experiment: str, compared: Callable[[Frame, Frame], Comparison]) -> 
         try:
             return compared(found, results.paper).pooled
         except MissingRowsError as error:
-            raise _missing("rows to compare", experiment, on or "cifar10", f" ({error})") from None
+            why = str(error).rpartition(": run ")[0]  # the command is named once
+            raise _missing("rows to compare", experiment, on or "cifar10", f" ({why})") from None
 
     return read
 
