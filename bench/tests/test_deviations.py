@@ -294,6 +294,7 @@ def test_the_settings_of_the_methods():
     from slova_bench.dataset_recipes import DATASET_RECIPES
     from slova_bench.methods import acet, methods
     from slova_bench.networks import resnet20
+    from slova_bench.pipeline import member_seeds
     from slova_bench.presets import AUTHORS, SHIFT, steps_ovadia
 
     known = methods()
@@ -303,6 +304,14 @@ def test_the_settings_of_the_methods():
     networks = [known[name].network(resnet20, 10) for name in ("svi", "ll_svi")]
     scales = [{part.prior_scale for part in one.modules() if hasattr(part, "prior_scale")} for one in networks]
     assert "{} for SVI and {} for LL SVI".format(*scales[0], *scales[1]) in TEXT
+    ensembles = [member_seeds(known["ensemble"].members, seed) for seed in range(5)]
+    assert {len(networks) for networks in ensembles} == {5}
+    assert len({network for networks in ensembles for network in networks}) == 10
+    assert "five ensembles are drawn from ten networks" in TEXT
+    for on in ONS[:2]:
+        own = {recipe.epochs for family, recipe in DATASET_RECIPES[on].recipes.items() if family != "acet"}
+        assert own == {100}
+    assert "CIFAR-100 has the same 45,000 images, batch size 512 and optimiser, and 100 epochs" in TEXT
     recipes = [DATASET_RECIPES[on].recipes for on in ("cifar10", "svhn")]
     epochs = [own[family].epochs for own in recipes for family in ("acet", "softmax")]
     assert "has {} epochs where the others have {} ({} of {} on SVHN)".format(*epochs) in TEXT
