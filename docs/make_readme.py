@@ -38,8 +38,9 @@ CONTESTS = (
 )
 ABOUT_CONTESTS = (
     "Of the nine quartiles of ECE, NLL and Brier score over shifts, those in which the method is better or worse than "
-    "another; the rest cannot be distinguished. With one seed the means decide. Temperatures are fitted on clean "
-    "validation images, distance-aware methods on clean and degraded ones."
+    "another; the rest cannot be distinguished. Quartiles over the 16 shifts include the clean test set, those over "
+    "held-out shifts do not. With one seed the means decide. Temperatures are fitted on clean validation images, "
+    "distance-aware methods on clean and degraded ones."
 )
 
 PITCH, PITCH_END = "<!-- the sentence is made by `make docs` -->\n", "<!-- end of the sentence -->\n"

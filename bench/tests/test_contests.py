@@ -43,6 +43,10 @@ def counted(tmp_path):
     return counts
 
 
+def test_the_page_says_which_quartiles_include_the_clean_test_set():
+    assert "the paper include the clean test set, those over held-out shifts do not" in " ".join(contests.NOTES)
+
+
 def names(*methods: str) -> tuple[str, ...]:
     return tuple(look(method).name for method in methods)
 

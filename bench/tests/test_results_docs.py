@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slova_bench import zoo
+from slova_bench.claims import CLAIMS
 from slova_bench.exhibits import experiment_for
 from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.paper_parts import DRAWN, paper_parts
@@ -100,6 +101,19 @@ def test_seeds_of_the_parts_are_counted_in_rows(tmp_path):
     rows.parent.mkdir(parents=True)
     rows.write_text("seed,slova\n0,1\n0,2\n4,1\n")
     assert seeds(results, ("theorem.csv", "missing.csv")) == "2"
+    Results(results.folder, "appendix-cifar10").append([Row.of(CELL._replace(train="", test=""), "calibrated", 0.1)])
+    assert seeds(ResultsFolder.read(results.folder), ("appendix",)) == "–", "a curve without a network has no seeds"
+
+
+def test_the_part_of_the_claims_names_every_place_that_a_claim_is_from():
+    (part,) = (part for part in paper_parts() if part.what == "claims")
+    assert part.name == "Abstract, Sec. 1, 3 to 5, App. B, C"
+    answers = " ".join(claim.answers for claim in CLAIMS)
+    sections = {
+        number[0] for text in re.findall(r"Sec\. ([\d., ]+)", answers) for number in re.findall(r"[\d.]+", text)
+    }
+    assert sections == {"1", "3", "4", "5"}
+    assert {*re.findall(r"Abstract|App\. \w", answers)} == {"Abstract", "App. B", "App. C"}
 
 
 def test_everything_in_the_paper_has_a_counterpart_or_a_command(page):

@@ -218,7 +218,8 @@ def _seeds(results: ResultsFolder, counted: str) -> str:
     experiment, _, method = what.partition("/")
     words = []
     for on in results.sets(experiment):
-        counts = seed_counts(results.rows(experiment, on, preset=preset or None), "method")
+        rows = results.rows(experiment, on, preset=preset or None)
+        counts = seed_counts(rows[rows["train"] != ""], "method")  # a curve without a network has no seeds
         those = counts.index.isin([method]) if method else ~counts.index.isin(labels.VARIANTS)  # no further fits
         if those.any():
             words.append(f"{labels.set_name(on)} {span(counts[those].tolist())}")

@@ -27,7 +27,7 @@ PAIRS = (
 NOTES = (
     "Counted are the nine quartiles of ECE, NLL and Brier score in which the method is better or worse than the other, "
     f"by means over the seeds that both have. With {FEWEST} seeds or more, quartiles that they cannot distinguish are "
-    "neither.",
+    "neither. Quartiles over the shifts of the paper include the clean test set, those over held-out shifts do not.",
     "The shifts of the paper were in view while the distance-aware methods were developed, the held-out shifts were "
     "not. Temperatures are fitted on clean validation images, distance-aware methods on clean and degraded ones. Flip "
     "test-time augmentation is two passes, ensembles are five, or ten.",
