@@ -52,10 +52,11 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     groups |= {f"{len(held_out)} held-out shifts": where(rows, shift=held_out)} if held_out else {}
     found = {group: {pair: count for pair in PAIRS if (count := _counts(own, pair))} for group, own in groups.items()}
     first = next(iter(found.values()))
+    seeds = {pair: min(own[pair].seeds for own in found.values() if pair in own) for pair in first}
     columns = [
         Column("Method", entries={pair: text(look(pair[0]).name) for pair in first}),
         Column("Against", entries={pair: text(look(pair[1]).name) for pair in first}),
-        Column("Seeds", entries={pair: text(count.seeds) for pair, count in first.items()}),
+        Column("Seeds", entries={pair: text(count) for pair, count in seeds.items()}),
     ]
     for group, own in found.items():
         columns.append(Column("better", group, {pair: text(count.better) for pair, count in own.items()}))
