@@ -33,7 +33,9 @@ def numbers(experiment: str, on: str, found: Source, index: Mapping[Name, int]) 
     inside = experiment == "ood"  # where the test set itself has no rank
     outside = rows[rows["test"] != f"{on}-test"] if inside else rows
     ranks = {metric: _ranks(outside, metric, index) for metric in RANKED.get(experiment, ())}
-    drawn = of(found.histograms, found.names)  # a run may be interrupted between the histograms of a method and its rows
+    drawn = of(
+        found.histograms, found.names
+    )  # a run may be interrupted between the histograms of a method and its rows
     probable = drawn[~drawn["method"].isin(labels.SCORES)]
     return {
         "cells": columns(rows, index),
