@@ -38,9 +38,9 @@ def make(rows: Frame, on: str, name: str, title: str) -> Table:
         entries = {pair: _difference(metric, *both) for pair in pairs if (both := _common(values, pair))}
         columns += [Column(labels.head(metric), group, entries)] if values else []
     for metric, found in cells.items():
-        both, group = {pair: _cells(found, pair) for pair in pairs}, labels.metric(metric).name
-        columns.append(Column("cells", group, {pair: won for pair, (won, _) in both.items()}))
-        columns.append(Column("excess", group, {pair: excess for pair, (_, excess) in both.items()}))
+        counts, group = {pair: _cells(found, pair) for pair in pairs}, labels.metric(metric).name
+        columns.append(Column("cells", group, {pair: won for pair, (won, _) in counts.items()}))
+        columns.append(Column("excess", group, {pair: excess for pair, (_, excess) in counts.items()}))
     return table(name, title, columns, pairs, notes=NOTES)
 
 
