@@ -8,12 +8,11 @@ from pathlib import Path
 from slova_bench import labels
 from slova_bench.claims import Verdict, judged_claims, verdict_counts
 from slova_bench.frame import Column as Values
-from slova_bench.frame import Frame, per_seed, where
+from slova_bench.frame import Frame, per_seed, shift_groups, where
 from slova_bench.labels import look
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import contests, overview, recipes
 from slova_bench.tables.assembly import label, shown
-from slova_bench.tables.recipe_groups import paper_shifts
 from slova_bench.tables.seeds import better, mean
 from slova_bench.tables.table import Entry, Table, text
 
@@ -89,7 +88,7 @@ def pitch(results: ResultsFolder) -> str:
 def calibration(results: ResultsFolder) -> str:
     """In which metrics softmax is better, and in which slova is, on clean and shifted images."""
     rows = where(results.rows("recipes", "cifar10"), method=(OURS, RIVAL), variant="", test="cifar10-test")
-    shifts, sides = paper_shifts(rows), {"softmax": (RIVAL, OURS), "slova": (OURS, RIVAL)}
+    shifts, sides = shift_groups(rows)[0], {"softmax": (RIVAL, OURS), "slova": (OURS, RIVAL)}
     others = {*rows["shift"]} - {"", *shifts}
     places = {"on clean images": "", "under the sixteen shifts": shifts, "under held-out shifts": others}
     words = []

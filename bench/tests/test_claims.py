@@ -253,6 +253,46 @@ def test_the_shape_along_directions_is_judged_part_by_part(slova, ova, expected,
     assert verdict(tmp_path, claim, directions_cifar10=rows) is expected
 
 
+@pytest.mark.parametrize("level", [0, 1])
+def test_an_interrupted_run_is_not_judged_by_severities_that_it_has_not_reached(level, tmp_path, found):
+    rows = [row for row in shift_rows(ORDER) if row.level <= level]
+    judged = found(tmp_path, shift_cifar10=rows)
+    for claim in (
+        "SLOVA has a low Brier score at every severity",
+        "SLOVA is as accurate as softmax at every severity, to half a point",
+        "SLOVA's ECE and NLL are no worse than with several passes at every severity, to a tenth",
+        "SLOVA loses less than most methods as shifts become stronger",
+        "Strong shift: SLOVA is better calibrated than the ensemble",
+    ):
+        one = judged[claim, "cifar10"]
+        assert one.verdict is Verdict.OPEN
+        assert one.ours == "there are no rows of several severities: run slova bench run shift --on cifar10"
+
+
+def test_steps_without_a_common_seed_are_not_judged(tmp_path, found):
+    steps = ["slova", "slova_raw", "ova"]
+    rows = [row._replace(seed=steps.index(row.method)) for row in shift_rows(steps, experiment="ablation")]
+    judged = found(tmp_path, ablation_cifar10=rows)
+    of_steps = [claim.title for claim in CLAIMS if claim.experiment == "ablation"]
+    assert {judged[claim, "cifar10"].verdict for claim in of_steps} == {Verdict.OPEN}
+
+
+def test_the_nll_of_a_seed_without_every_set_is_not_compared(tmp_path, verdict):
+    """With the clean set alone the NLL of a seed would not vary at all."""
+    claim, rows = "The NLL of the complete method varies least", shift_rows(["ova", "slova_raw", "slova"], seeds=2)
+    wild = [row._replace(value=1.1 * row.value) if row.method == "slova" else row for row in rows]
+    some = [row for row in wild if (row.method, row.seed) != ("slova", 1) or not row.shift]
+    assert verdict(tmp_path, claim, ablation_cifar10=some) is Verdict.NOT
+
+
+def test_curves_of_different_networks_are_not_compared(tmp_path, found):
+    cell = CELL._replace(experiment="directions", shift="direction")
+    cells = [cell._replace(method=method, seed=seed) for seed, method in enumerate(("ova", "slova_raw"))]
+    claim = "The confidence along random directions has the shape of Fig. 4"
+    rows = [Row.of(one._replace(level=float(level)), "mmc", 0.5) for one in cells for level in range(4)]
+    assert found(tmp_path, claim, directions_cifar10=rows)[claim, "cifar10"].verdict is Verdict.OPEN
+
+
 def test_without_rows_every_claim_states_the_command_to_run(tmp_path, found):
     waiting = [one for one in found(tmp_path).values() if one.verdict is Verdict.OPEN]
     theirs = {claim.title for claim in CLAIMS if claim.answers}

@@ -113,6 +113,10 @@ def test_react_must_be_between_softmax_and_slova_on_every_set(tmp_path, found):
     ]
     assert found(tmp_path / "b", claim, **files)[claim, ""].verdict is Verdict.REPRODUCED
     assert found(tmp_path / "c", **ood_files(HIGH))["SLOVA's MMC is lower than softmax's", ""].verdict is Verdict.NOT
+    files["ood_svhn"] = [row for row in files["ood_svhn"] if row.method != "softmax"]
+    fewer = found(tmp_path / "d", claim, **files)[claim, ""]
+    assert fewer.verdict is Verdict.REPRODUCED
+    assert "ReAct below softmax on 4 of 4 pairs of real sets, SLOVA below ReAct on 6 of 6" in fewer.ours
 
 
 def test_acet_is_unstable_if_it_detects_one_set_and_not_the_other(tmp_path, found):

@@ -20,6 +20,16 @@ def test_methods_without_rows_are_missing_and_shared_networks_are_counted_once(t
     assert list(networks.values()) == [USUAL, USUAL], "that of seed 1 serves both, and that of seed 0 is not stored"
 
 
+def test_a_method_of_an_interrupted_run_is_missing(tmp_path):
+    """Of a network whose rows belong to no test set the number of levels says nothing."""
+    for experiment, expected in (("shift", [("softmax", 1)]), ("maps", [])):
+        cell = Cell(experiment, "softmax", "", "digits-train", "digits-test", "fog", 1.0, 0, 100)
+        cells = [cell, cell._replace(level=2.0), cell._replace(seed=1)]
+        Results(tmp_path, f"{experiment}-digits").append([Row.of(one, "ece", 0.1) for one in cells])
+        plan = Plan(experiment=experiment, methods=("softmax",), seeds=(0, 1), results=tmp_path, store=None)
+        assert missing(plan)[0] == expected
+
+
 @pytest.mark.parametrize("folder", ["store", "models"])
 def test_networks_in_the_store_or_shipped_are_only_evaluated(tmp_path, folder):
     where = {"store": None, "models": None, folder: tmp_path / folder}

@@ -73,6 +73,14 @@ def test_held_out_shifts_are_counted_apart(counted):
     assert counted(rows + snow)[pair] == ["1", "9", "0", "0", "9"]
 
 
+def test_the_seeds_are_those_of_the_shifts_with_fewer(counted):
+    """Under the held-out shift the one has a seed less."""
+    rows = rows_of(["slova_none", "temperature"], seeds=2)
+    snow = [row._replace(shift="snow") for row in rows if row.shift == PAPER_SHIFTS[0]]
+    snow = [row for row in snow if (row.method, row.seed) != ("slova_none", 1)]
+    assert counted(rows + snow)[names("slova_none", "temperature")] == ["1", "9", "0", "9", "0"]
+
+
 def test_a_seed_without_every_set_is_left_out(counted):
     rows = rows_of(["slova_none", "temperature"], seeds=2)
     done = [row for row in rows if (row.method, row.seed) != ("slova_none", 1) or row.shift != PAPER_SHIFTS[0]]

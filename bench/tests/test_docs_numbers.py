@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from slova_bench.frame import quartiles, shift_groups, where
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables.recipe_groups import ood_groups, paper_shifts
+from slova_bench.tables.recipe_groups import ood_groups
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ResultsFolder.read(ROOT / "bench" / "results")
@@ -45,7 +45,7 @@ def mean(rows, **columns) -> float:
 def recipe(method: str, place: str, metric: str, **columns) -> float:
     rows = where(RECIPES, method=method, preset="", metric=metric, **columns)
     own = where(rows, test="cifar10-test")
-    places = {"clean": where(own, shift=""), "shifted": where(own, shift=paper_shifts(own))}
+    places = {"clean": where(own, shift=""), "shifted": where(own, shift=shift_groups(own)[0])}
     places |= {name.removesuffix(" OOD"): part for name, part in ood_groups(rows, "cifar10").items()}
     assert len(places[place]), (method, place, metric)
     return places[place]["value"].mean()

@@ -11,6 +11,7 @@ import vl_convert
 from slova_bench.experiments import experiments
 from slova_bench.figures.charts import charts
 from slova_bench.frame import frame
+from slova_bench.histograms import Histograms
 from slova_bench.labels import METHODS
 from slova_bench.ranks import bonferroni_dunn
 from slova_bench.report.cells import columns
@@ -95,6 +96,16 @@ def test_rows_without_histograms_state_what_the_slider_lacks(made_results, tmp_p
     )
     assert panel["histograms"] is None
     assert "run slova bench run shift --on digits" in panel["notices"][0]
+
+
+def test_a_run_interrupted_between_histograms_and_rows_is_shown(made_results, tmp_path):
+    for suffix in ("csv", "parquet"):
+        (tmp_path / f"shift-digits.{suffix}").write_bytes((made_results / f"shift-digits.{suffix}").read_bytes())
+    histograms = Histograms(tmp_path / "shift-digits.csv")
+    histograms.append([one._replace(cell=one.cell._replace(method="svi")) for one in histograms.read()[:1]])
+    data = comparison(ResultsFolder.read(tmp_path)).data
+    assert "svi" not in {series["key"] for series in data["series"]}
+    assert next(panel for panel in data["panels"] if panel["experiment"] == "shift")["histograms"]
 
 
 def test_results_of_a_quick_run_are_marked(made_results, tmp_path):

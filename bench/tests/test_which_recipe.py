@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
-from slova_bench.frame import Frame, quartiles, where
+from slova_bench.frame import Frame, quartiles, shift_groups, where
 from slova_bench.results_folder import ResultsFolder
-from slova_bench.tables.recipe_groups import ood_groups, paper_shifts, real
+from slova_bench.tables.recipe_groups import ood_groups, real
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "which-recipe.md").read_text(encoding="utf-8")
@@ -27,8 +27,8 @@ def number(rows):
     def text(method: str, place: str, metric: str, *, preset: str = "", seed: int | None = None) -> str:
         found = where(rows, method=method, preset=preset, **({} if seed is None else {"seed": seed}))
         own = where(found, test="cifar10-test")
-        places = {"clean": where(own, shift=""), "shifted": where(own, shift=paper_shifts(own))}
-        places["held-out"] = where(own, shift={*own["shift"]} - {"", *paper_shifts(own)})
+        places = {"clean": where(own, shift=""), "shifted": where(own, shift=shift_groups(own)[0])}
+        places["held-out"] = where(own, shift={*own["shift"]} - {"", *shift_groups(own)[0]})
         places |= {name.removesuffix(" OOD"): part for name, part in ood_groups(found, "cifar10").items()}
         places |= {"SVHN": where(found, test="svhn-test"), "OOD": real(found, "cifar10")}
         values = where(places[place], metric=metric)["value"]
@@ -129,7 +129,7 @@ def quarters(rows):
 
     def found(method: str, preset: str = "") -> dict[str, list[dict[int, float]]]:
         own = where(rows, method=method, preset=preset, test="cifar10-test")
-        columns = {metric: quartiles(own, metric, paper_shifts(own)).values() for metric in ("ece", "nll", "brier")}
+        columns = {metric: quartiles(own, metric, shift_groups(own)[0]).values() for metric in ("ece", "nll", "brier")}
         return {metric: [one for column in found for one in column.values()] for metric, found in columns.items()}
 
     return found
@@ -232,7 +232,7 @@ def test_cifar100():
     def of(method: str) -> list[float]:
         own = where(rows, method=method)
         known = where(own, test="cifar100-test", metric="accuracy")
-        parts = [where(known, shift=""), where(known, shift=paper_shifts(known))]
+        parts = [where(known, shift=""), where(known, shift=shift_groups(known)[0])]
         parts += [where(part, metric="auroc") for part in list(ood_groups(own, "cifar100").values())[:2]]
         return [part["value"].mean() for part in parts]
 

@@ -43,6 +43,15 @@ def test_a_network_needs_no_data_for_what_its_method_adds_later(name, tmp_path, 
         assert zoo.load(name)(torch.rand(2, 3, 32, 32)).shape == (2, 10)
 
 
+def test_a_member_of_an_ensemble_is_the_network_of_its_seed_and_no_other_is_trained(monkeypatch):
+    def train(*_: object) -> None:
+        raise AssertionError("a network is trained")
+
+    monkeypatch.setattr("slova_bench.pipeline.train", train)
+    member, alone = zoo.load("ensemble-cifar10-3"), zoo.load("softmax-cifar10-3")
+    assert all(map(torch.equal, member.state_dict().values(), alone.state_dict().values()))
+
+
 @pytest.mark.parametrize("name", ["softmax-cifar10", "ova-cifar10", "softmax-cifar10-3"])
 def test_a_network_matches_its_name_and_returns_logits(name):
     meta = load(zoo.path_of(name), "weights")[1]["what"]

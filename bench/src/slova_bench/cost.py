@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -16,25 +17,23 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.distances import flip_averaged
 from slova_bench.layers import is_random
 from slova_bench.method import Backbone, Method
-from slova_bench.methods import methods
+from slova_bench.methods import methods, rotpred
 from slova_bench.tables.cost import PATH, Cost
 
 __all__ = ["cost_of", "write"]
 
 ON, CLASSES = "cifar10", 10
-FLIPPED = (
-    *("slova_mirror", "slova_image_mixed_flip", "softmax_mixed_flip"),
-    *("slova_image_flip", "softmax_augmented_flip"),
-)
-VIEWS = dict.fromkeys(FLIPPED, 2) | {"slova_image_turns": 4, "rotpred": 4}
+# Passes per image, by the argument `views` of what a network is adapted by, or by that itself.
+VIEWS: dict[Any, int] = {"flip": 2, "turns": 4, flip_averaged: 2, rotpred.with_turns: rotpred.TURNS}
 
 
 def cost_of(method: Method) -> Cost:
     """The cost with ResNet-20 on CIFAR-10, without the few operations that `adapt` adds."""
     once, each, parameters = _network(method.network)
-    views = method.members * VIEWS.get(method.name, 1)
+    views = method.members * VIEWS.get(getattr(method.adapt, "keywords", {}).get("views", method.adapt), 1)
     work = views * (once + method.samples * each)
     return Cost(method.members, views * method.samples, int(once > each), method.members * parameters, work)
 

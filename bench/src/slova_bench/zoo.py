@@ -39,7 +39,7 @@ def load(name: str, *, folder: str | Path | None = None) -> nn.Sequential:
     method, bench, seed = _parsed(name)
     store = Store(None, path_of(name, folder=folder).parents[1])
     bench = replace(bench, store=store, execution=Execution(device=torch.device("cpu")))
-    return bench.trained(replace(method, adapt=None), seed).networks[0]
+    return bench.trained(replace(method, adapt=None, members=1), seed).networks[0]
 
 
 def path_of(name: str, *, folder: str | Path | None = None) -> Path:

@@ -30,6 +30,7 @@ def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
     end. "Close" is before its first minimum."""
     ova, slova = (_curves(rows, method, on) for method in PAIR)
     parts = [_shape(ova[seed], slova[seed]) for seed in sorted(ova.keys() & slova.keys())]
+    present(PAIR if parts else (), PAIR, "directions", on)
     counts = [sum(own) for own in zip(*parts, strict=True)]
     words = ("OVA drops on {}", "SLOVA drops on {}", "rises again on {}", "falls in the end on {}")
     here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}"

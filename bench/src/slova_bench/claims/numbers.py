@@ -31,9 +31,9 @@ def common_means(rows: Frame, methods: Sequence[str]) -> dict[Name, float]:
     return means(found) if len(found) == len(methods) else {}
 
 
-def tied(column: Column, name: Name = OURS) -> str:
-    """`; not distinguished from it: Ensemble`, or nothing."""
-    found = [label(other) for other in column if other != name and is_tied(column[name], column[other])]
+def tied(column: Column) -> str:
+    """`; not distinguished from it: Ensemble`, of SLOVA, or nothing."""
+    found = [label(other) for other in column if other != OURS and is_tied(column[OURS], column[other])]
     return f"; not distinguished from it: {'; '.join(found)}" if found else ""
 
 
@@ -63,13 +63,11 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
-def standing(values: Mapping[Name, float], metric: str, name: Name = OURS) -> str:
-    """The best method and the place of a given one: `Ensemble 0.024, SLOVA 0.027 (2nd of 9)`."""
-    top = best(values, metric)
-    first = with_value(top, values[top], metric)
-    if name not in values or name == top:
-        return f"{first} ({place(values, top, metric)})" if name == top else first
-    return f"{first}, {with_value(name, values[name], metric)} ({place(values, name, metric)})"
+def standing(values: Mapping[Name, float], metric: str) -> str:
+    """The best method and the place of SLOVA: `Ensemble 0.024, SLOVA 0.027 (2nd of 9)`."""
+    named = [name for name in dict.fromkeys((best(values, metric), OURS)) if name in values]
+    words = ", ".join(with_value(name, values[name], metric) for name in named)
+    return f"{words} ({place(values, OURS, metric)})" if OURS in values else words
 
 
 def with_value(name: Name, value: float, metric: str) -> str:

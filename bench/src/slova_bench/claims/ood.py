@@ -79,12 +79,12 @@ def below_softmax(rows: Frame, paper: Frame, on: str) -> Check | None:
 def react(rows: Frame, paper: Frame, on: str) -> Check | None:
     """ReAct is below softmax, SLOVA is below ReAct on every set, and on CIFAR-100 ReAct loses accuracy."""
     below, pairs = _lower(rows, paper, "react", "softmax", on)
-    ours, _ = _lower(rows, paper, RAW, "react", on)
+    ours, of = _lower(rows, paper, RAW, "react", on)
     errors = _errors(rows, "cifar100", ("react", "softmax"), on)
     drop = errors["react", ""] - errors["softmax", ""]
-    words = f"ReAct below softmax on {below} of {pairs} pairs of real sets, SLOVA below ReAct on {ours} of {pairs}"
+    words = f"ReAct below softmax on {below} of {pairs} pairs of real sets, SLOVA below ReAct on {ours} of {of}"
     words += f"; error on {_errors_of('cifar100', errors, errors)}"
-    holds = (below == pairs, ours == pairs, drop > LARGE_DROP)
+    holds = (below == pairs, ours == of, drop > LARGE_DROP)
     theirs = _errors_of("cifar100", _paper_errors(paper, "cifar100"), errors)
     said = f"ReAct slightly below softmax, SLOVA below ReAct in all cases; error on {theirs}"
     return Check(said, words, holds)

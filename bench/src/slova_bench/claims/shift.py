@@ -10,6 +10,7 @@ from slova_bench.claims.claim import Check, claim
 from slova_bench.claims.numbers import OURS, before, listed, means, place, present, tied
 from slova_bench.exhibit import Exhibit
 from slova_bench.frame import Column, Frame, Name, per_seed, shift_groups, where
+from slova_bench.results_folder import MissingRowsError
 from slova_bench.tables import published
 from slova_bench.tables.assembly import label, shown
 from slova_bench.tables.quartiles import METRICS
@@ -132,15 +133,23 @@ def _values(rows: Frame, metric: str, methods: Sequence[str], on: str) -> Column
 
 def _duels(rows: Frame, metric: str, rival: str, on: str) -> list[bool]:
     """For each strong shift and severity, whether SLOVA has the better mean over the common seeds."""
-    cells = _strong(rows, metric).groupby(["shift", "level"])
-    found = [means(_values(own, metric, ["slova", rival], on)) for _, own in cells]
+    cells = _parts(_strong(rows, metric), ["shift", "level"], on)
+    found = [means(_values(own, metric, ["slova", rival], on)) for own in cells]
     return [labels.is_better(metric, values[OURS], values[rival, ""]) for values in found]
 
 
 def _by_severity(rows: Frame, metric: str, methods: Sequence[str], on: str) -> list[dict[Name, float]]:
     """The means over the shifts of the paper, for each severity."""
-    levels = where(rows, metric=metric, shift=shift_groups(rows)[0]).groupby("level")
-    return [means(_values(own, metric, list(dict.fromkeys(methods)), on)) for _, own in levels]
+    levels = _parts(where(rows, metric=metric, shift=shift_groups(rows)[0]), ["level"], on)
+    return [means(_values(own, metric, list(dict.fromkeys(methods)), on)) for own in levels]
+
+
+def _parts(rows: Frame, by: list[str], on: str) -> list[Frame]:
+    """The rows of each severity, or shift and severity; an interrupted run may have too few to judge by."""
+    found = [own for _, own in rows.groupby(by)]
+    if len(found) < 2:
+        raise MissingRowsError(f"there are no rows of several severities: run slova bench run shift --on {on}")
+    return found
 
 
 def _strong(rows: Frame, metric: str) -> Frame:

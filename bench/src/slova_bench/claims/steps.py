@@ -55,9 +55,9 @@ def steady_nll(rows: Frame, paper: Frame, on: str) -> Check | None:
     """The standard deviation over the test sets, per seed and then averaged."""
     shifts = shift_groups(rows)[0]
     own = where(rows, metric="nll", shift=["", *shifts])
-    found, sets = per_seed(own, lambda values: values.std(ddof=0)), len(own[SET].drop_duplicates())
-    present(found, STEPS, "ablation", on)
+    found, sets = per_seed(own, lambda values: values.std(ddof=0), whole=True), len(own[SET].drop_duplicates())
     spread = at_common_seeds(found, STEPS)
+    present(spread, STEPS, "ablation", on)
     words = f"standard deviations over {sets} test sets: {listed(means(spread), 'nll')}"
     return Check("complete SLOVA has the lowest", words, (_best(spread),))
 
@@ -93,9 +93,9 @@ def _deviations(rows: Frame) -> tuple[tuple[bool, ...], str]:
 
 def _medians(rows: Frame, metric: str, on: str) -> Column:
     """Those of the steps, in their order, at common seeds."""
-    found = quartiles(rows, metric, shift_groups(rows)[0])[50]
+    found = at_common_seeds(quartiles(rows, metric, shift_groups(rows)[0])[50], STEPS)
     present(found, STEPS, "ablation", on)
-    return at_common_seeds(found, STEPS)
+    return found
 
 
 def _best(nll: Column) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,12 +102,11 @@ def plans(seeds: tuple[int, ...], **options: Any) -> list[Plan]:
 
 
 def missing(plan: Plan) -> tuple[list[tuple[str, int]], dict[str, float]]:
-    """Methods and seeds without rows, and of the networks of these that have to be trained first, by their
+    """Methods and seeds without all of their rows, and of the networks of these that have to be trained first, by their
     description, the minutes that each takes."""
     from slova_bench.pipeline import member_seeds
 
-    chosen, bench = plan.chosen(), plan.bench()
-    known = {(row.method, row.preset, row.seed) for row in plan.rows.read()}
+    chosen, bench, known = plan.chosen(), plan.bench(), _known(plan)
     if not chosen:
         return ([] if known else [(plan.experiment, 0)]), {}
     pairs = [(method, seed) for method in chosen for seed in plan.seeds]
@@ -120,6 +119,18 @@ def missing(plan: Plan) -> tuple[list[tuple[str, int]], dict[str, float]]:
                 takes = MINUTES.get(method.name, OF_PRESET.get(plan.preset, USUAL))
                 networks.setdefault(json.dumps(what, sort_keys=True), takes)
     return [(method.name, seed) for method, seed in lacking], networks
+
+
+def _known(plan: Plan) -> set[tuple[str, str, int]]:
+    """Methods, presets and seeds with rows; of an experiment on test sets, with rows of as many as any other. A run
+    that was interrupted has fewer."""
+    from slova_bench.experiment import Experiment
+
+    sets = defaultdict[tuple[str, str, int], set[Any]](set)
+    for row in plan.rows.read():
+        sets[row.method, row.preset, row.seed].add(row.cell._replace(method="", preset="", seed=0, n=0))
+    most = max(map(len, sets.values()), default=0) if isinstance(plan.checked(), Experiment) else 0
+    return {one for one, found in sets.items() if len(found) >= most}
 
 
 def _table(left: list[tuple[Plan, list[tuple[str, int]], dict[str, float]]]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from slova_bench.experiment import Evaluation, Experiment
-from slova_bench.method import Method
 from slova_bench.pipeline import Bench
 from slova_bench.test_sets import DIRECTION, TestSet
 
@@ -27,10 +26,10 @@ def measure(test: TestSet, evaluation: Evaluation) -> dict[str, float]:
     }
 
 
-def metrics(method: Method, test: TestSet, bench: Bench) -> tuple[str, ...]:
-    return METRICS
-
-
 EXPERIMENT = Experiment(
-    name="directions", methods=("softmax", "ova", "slova_raw", "slova"), sets=sets, measure=measure, metrics=metrics
+    name="directions",
+    methods=("softmax", "ova", "slova_raw", "slova"),
+    sets=sets,
+    measure=measure,
+    metrics=lambda method, test, bench: METRICS,
 )

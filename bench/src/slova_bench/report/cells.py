@@ -11,7 +11,7 @@ import pandas as pd
 from slova.report.bins import bin_columns
 from slova_bench import labels
 from slova_bench.compare import compare
-from slova_bench.frame import NAME, SET, Frame, Name, grouped, over_seeds, total, where
+from slova_bench.frame import NAME, SET, Frame, Name, grouped, of, over_seeds, total, where
 from slova_bench.panels import CONFIDENT, Source
 from slova_bench.tables.ranks import p_value
 
@@ -33,7 +33,10 @@ def numbers(experiment: str, on: str, found: Source, index: Mapping[Name, int]) 
     inside = experiment == "ood"  # where the test set itself has no rank
     outside = rows[rows["test"] != f"{on}-test"] if inside else rows
     ranks = {metric: _ranks(outside, metric, index) for metric in RANKED.get(experiment, ())}
-    probable = found.histograms[~found.histograms["method"].isin(labels.SCORES)]
+    drawn = of(
+        found.histograms, found.names
+    )  # a run may be interrupted between the histograms of a method and its rows
+    probable = drawn[~drawn["method"].isin(labels.SCORES)]
     return {
         "cells": columns(rows, index),
         "histograms": _histograms(probable, index) if len(probable) and experiment in CONFIDENT else None,

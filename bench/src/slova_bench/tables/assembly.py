@@ -11,7 +11,7 @@ from slova_bench.frame import Column as Values
 from slova_bench.tables import seeds
 from slova_bench.tables.table import Column, Entry, Table, number, table, text
 
-__all__ = ["counted", "label", "measured", "methods_table", "of_places", "of_quartiles", "once", "shown"]
+__all__ = ["counted", "label", "measured", "methods_table", "of_places", "of_quartiles", "once", "paired", "shown"]
 
 PERCENT = ("accuracy", "error")
 
@@ -65,6 +65,13 @@ def once(values: Mapping[Name, float]) -> Values:
 
 def counted(values: Values) -> Column:
     return Column("Seeds", entries={name: text(len(found)) for name, found in values.items()})
+
+
+def paired(seeds: Mapping[tuple[str, str], int]) -> list[Column]:
+    """The first columns of a table with a row for each pair of methods: both, and the number of their seeds."""
+    first, second = ({pair: text(label((pair[side], ""))) for pair in seeds} for side in (0, 1))
+    counts = {pair: text(count) for pair, count in seeds.items()}
+    return [Column("Method", entries=first), Column("Against", entries=second), Column("Seeds", entries=counts)]
 
 
 def shown(metric: str, value: float, *, error: float | None = None, mark: str = "") -> Entry:

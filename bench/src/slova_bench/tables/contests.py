@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from slova_bench import labels
 from slova_bench.frame import Frame, quartiles, shift_groups, where
-from slova_bench.labels import look
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.assembly import paired
 from slova_bench.tables.quartiles import METRICS
 from slova_bench.tables.seeds import FEWEST, at_common_seeds, better
 from slova_bench.tables.table import Column, Table, table, text
@@ -52,11 +52,8 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     groups |= {f"{len(held_out)} held-out shifts": where(rows, shift=held_out)} if held_out else {}
     found = {group: {pair: count for pair in PAIRS if (count := _counts(own, pair))} for group, own in groups.items()}
     first = next(iter(found.values()))
-    columns = [
-        Column("Method", entries={pair: text(look(pair[0]).name) for pair in first}),
-        Column("Against", entries={pair: text(look(pair[1]).name) for pair in first}),
-        Column("Seeds", entries={pair: text(count.seeds) for pair, count in first.items()}),
-    ]
+    seeds = {pair: min(own[pair].seeds for own in found.values() if pair in own) for pair in first}
+    columns = paired(seeds)
     for group, own in found.items():
         columns.append(Column("better", group, {pair: text(count.better) for pair, count in own.items()}))
         columns.append(Column("worse", group, {pair: text(count.worse) for pair, count in own.items()}))

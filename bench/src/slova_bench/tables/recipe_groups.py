@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from slova_bench.frame import Frame, where
-from slova_bench.labels import PAPER_SHIFTS, look
+from slova_bench.frame import Frame
+from slova_bench.labels import look
 from slova_bench.tables.assembly import methods_table
 from slova_bench.tables.table import Column, Table, text
 
-__all__ = ["ENSEMBLES", "GROUPS", "REAL", "VIEWS", "grouped_table", "ood_groups", "paper_shifts", "real"]
+__all__ = ["ENSEMBLES", "GROUPS", "REAL", "VIEWS", "grouped_table", "ood_groups", "real"]
 
 ENSEMBLES, VIEWS = "ensemble", "several views"
 GROUPS = (
@@ -18,25 +19,22 @@ GROUPS = (
     ENSEMBLES, VIEWS,
 )  # fmt: skip
 NEAR = {"cifar10": ("cifar100-test", "tinyimagenet-test"), "cifar100": ("cifar10-test", "tinyimagenet-test")}
-NOISE = ("uniform", "permuted", "low_pass")
 REAL = "real OOD"
-
-
-def paper_shifts(rows: Frame) -> tuple[str, ...]:
-    """The shifts of the paper that have rows; all shifts where none of them has."""
-    every = tuple(shift for shift in rows["shift"].unique() if shift)
-    return tuple(shift for shift in every if shift in PAPER_SHIFTS) or every
 
 
 def ood_groups(rows: Frame, on: str) -> dict[str, Frame]:
     """The rows of near and far OOD sets, and of noise."""
     near = rows["test"].isin(NEAR.get(on, ()))
-    return {"near OOD": rows[near], "far OOD": real(rows[~near], on), "noise": where(rows, test=NOISE)}
+    return {"near OOD": rows[near], "far OOD": real(rows[~near], on), "noise": rows[~_is_data(rows)]}
 
 
 def real(rows: Frame, on: str) -> Frame:
     """The rows of the OOD sets that are no noise."""
-    return rows[~rows["test"].isin([*NOISE, f"{on}-test"])]
+    return rows[_is_data(rows) & (rows["test"] != f"{on}-test")]
+
+
+def _is_data(rows: Frame) -> Any:
+    return rows["test"].str.endswith("-test").astype(bool)
 
 
 def grouped_table(

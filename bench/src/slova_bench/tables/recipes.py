@@ -7,15 +7,14 @@ detection in both conventions of FPR95, and every OOD set. A seed counts where i
 from __future__ import annotations
 
 from slova_bench import labels
-from slova_bench.frame import Frame, frame, of, per_seed, where
+from slova_bench.frame import of, per_seed, shift_groups, where
 from slova_bench.labels import SCORES
-from slova_bench.results import Row
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import recipe_contests
 from slova_bench.tables.assembly import counted, measured, of_places, of_quartiles
 from slova_bench.tables.ood import ood_names
 from slova_bench.tables.quartiles import METRICS, left_out
-from slova_bench.tables.recipe_groups import REAL, grouped_table, ood_groups, paper_shifts, real
+from slova_bench.tables.recipe_groups import REAL, grouped_table, ood_groups, real
 from slova_bench.tables.table import Column, Table
 
 __all__ = ["main_table", "make"]
@@ -58,8 +57,8 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
 
 def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
     """The table with one row per method of a preset."""
-    rows = _rows(results, on, preset)
-    shifts, own = paper_shifts(rows), rows[~rows["method"].isin(SCORES)]
+    rows = results.rows("recipes", on, preset=preset)  # without its name, which the title has
+    shifts, own = shift_groups(rows)[0], rows[~rows["method"].isin(SCORES)]
     others, outside = {*rows["shift"].unique()} - {"", *shifts}, {REAL: real(own, on)}
     mixed = per_seed(where(outside[REAL], metric="mixed_ece"), whole=True)
     columns = [
@@ -89,8 +88,8 @@ def main_table(results: ResultsFolder, on: str, preset: str = "") -> Table:
 def _of_preset(results: ResultsFolder, on: str, preset: str) -> list[Table]:
     """The main table, the contests, and folded: quartiles over shifts, every metric of detection and the mean
     confidence on OOD images, and every OOD set."""
-    rows = _rows(results, on, preset)
-    shifts, tests = paper_shifts(rows), ood_names(where(rows, metric="auroc")["test"], on)
+    rows = results.rows("recipes", on, preset=preset)
+    shifts, tests = shift_groups(rows)[0], ood_names(where(rows, metric="auroc")["test"], on)
     title = _title("the image recipe against its rivals", on, preset)
     detection = list[Column]()
     for group, found in ood_groups(rows, on).items():
@@ -109,12 +108,6 @@ def _of_preset(results: ResultsFolder, on: str, preset: str) -> list[Table]:
         name = _name(f"recipes-{kind}", on, preset)
         tables.append(grouped_table(name, words, columns, notes=CONVENTIONS[:notes], aside=True))
     return [main_table(results, on, preset), *(table for table in tables if table.rows)]
-
-
-def _rows(results: ResultsFolder, on: str, preset: str) -> Frame:
-    """The rows of a preset, without its name: the title has it."""
-    own = where(results.rows("recipes", on), preset=preset)[list(Row._fields)].assign(preset="")
-    return frame(own.itertuples(index=False))
 
 
 def _name(kind: str, on: str, preset: str) -> str:
