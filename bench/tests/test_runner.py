@@ -30,6 +30,10 @@ def plan(folder, **changes) -> Plan:
         ({"on": "mars"}, "the training set must be one of digits, cifar10"),
         ({"preset": "unfair"}, "preset must be one of fair, paper, .*, resnet18, got 'unfair'"),
         ({"preset": "paper", "embedded": True}, "the stored logits are of the fair preset: omit"),
+        (
+            {"on": "cifar10", "preset": "authors", "embedded": True, "quick": False},
+            "the stored logits are of the fair preset: omit",
+        ),
         ({"device": "cuda:99"}, "device 'cuda:99' is not available"),
         ({"device": "banana"}, "device 'banana' is not available"),
     ],

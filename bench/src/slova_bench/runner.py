@@ -65,7 +65,7 @@ class Plan:
         if self.experiment not in known:
             raise ValueError(f"experiment must be one of {', '.join(known)}, got {self.experiment!r}")
         dataset_recipe(self.on)
-        if self.embedded and self.preset == "paper":
+        if self.embedded and self.preset != "fair":
             raise ValueError("the stored logits are of the fair preset: omit --embedded or --preset")
         chosen = self.chosen()
         for method in chosen if self.embedded else ():
