@@ -64,6 +64,7 @@ def test_seeds_are_a_count_or_a_list(folder, text, expected):
         ),
         (["ood", "--device", "tpu"], "device 'tpu' is not available; --device cpu runs everywhere"),
         (["ood", "--minutes", "0"], "Invalid value for '--minutes'"),
+        (["ood", "--minutes", "nan"], "Invalid value for '--minutes': nan is not a number of minutes"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_leaves_nothing(folder, words, sentence):
@@ -213,6 +214,26 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_before_the_training(fold
     monkeypatch.setattr("slova_bench.pipeline.train", lambda *_: pytest.fail("trained in vain"))
     assert "taken" in fails(bench("run", "ood", "--quick", "--methods", "softmax", option, "taken"))
     assert (folder / "taken").read_text() == "a file"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "ood", "--results"),
+        ("run", "ood", "--store"),
+        ("run", "ood", "--data-dir"),
+        ("paper", "--results"),
+        ("report", "--results"),
+        ("report", "--docs"),
+        ("report", "--figures"),
+        ("report", "--cards"),
+        ("demo", "-o"),
+    ],
+)
+def test_a_file_in_place_of_a_folder_is_refused_before_anything_is_done(folder, words):
+    (folder / "taken").write_text("a file")
+    assert fails(bench(*words, "taken")).endswith("Directory 'taken' is a file.")
+    assert [path.name for path in folder.iterdir()] == ["taken"]
 
 
 def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
