@@ -246,6 +246,19 @@ def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("content", ["{cut", "3"])
+def test_a_damaged_record_is_named_and_what_was_measured_is_kept(folder, content):
+    record = folder / "results" / "ood-digits-quick.json"
+    record.parent.mkdir()
+    record.write_text(content)
+    words = ("run", "ood", "--quick", "--methods", "softmax")
+    assert fails(bench(*words)).startswith("results/ood-digits-quick.json is not a record: ")
+    assert record.read_text() == content
+    assert len(Results(folder / "results", "ood-digits-quick").read()) == 2, "the rows of the first set"
+    record.unlink()
+    assert bench(*words).exit_code == 0
+
+
 def test_the_list_has_every_experiment_data_set_preset_and_method():
     from slova_bench.dataset_recipes import DATASET_RECIPES
     from slova_bench.experiments import experiments
