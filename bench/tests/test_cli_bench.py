@@ -64,6 +64,7 @@ def test_seeds_are_a_count_or_a_list(folder, text, expected):
         ),
         (["ood", "--device", "tpu"], "device 'tpu' is not available; --device cpu runs everywhere"),
         (["ood", "--minutes", "0"], "Invalid value for '--minutes'"),
+        (["ood", "--minutes", "nan"], "Invalid value for '--minutes': nan is not a number of minutes"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_leaves_nothing(folder, words, sentence):
@@ -215,6 +216,26 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_before_the_training(fold
     assert (folder / "taken").read_text() == "a file"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "ood", "--results"),
+        ("run", "ood", "--store"),
+        ("run", "ood", "--data-dir"),
+        ("paper", "--results"),
+        ("report", "--results"),
+        ("report", "--docs"),
+        ("report", "--figures"),
+        ("report", "--cards"),
+        ("demo", "-o"),
+    ],
+)
+def test_a_file_in_place_of_a_folder_is_refused_before_anything_is_done(folder, words):
+    (folder / "taken").write_text("a file")
+    assert fails(bench(*words, "taken")).endswith("Directory 'taken' is a file.")
+    assert [path.name for path in folder.iterdir()] == ["taken"]
+
+
 def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
     words = ("run", "ood", "--quick", "--methods", "softmax")
     assert bench(*words).exit_code == 0
@@ -223,6 +244,19 @@ def test_a_results_file_that_was_edited_badly_is_refused_with_its_line(folder):
     before = path.read_bytes()
     assert fails(bench(*words)).endswith("ood-digits-quick.csv, line 7: there must be 16 columns, got 3")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["{cut", "3"])
+def test_a_damaged_record_is_named_and_what_was_measured_is_kept(folder, content):
+    record = folder / "results" / "ood-digits-quick.json"
+    record.parent.mkdir()
+    record.write_text(content)
+    words = ("run", "ood", "--quick", "--methods", "softmax")
+    assert fails(bench(*words)).startswith("results/ood-digits-quick.json is not a record: ")
+    assert record.read_text() == content
+    assert len(Results(folder / "results", "ood-digits-quick").read()) == 2, "the rows of the first set"
+    record.unlink()
+    assert bench(*words).exit_code == 0
 
 
 def test_the_list_has_every_experiment_data_set_preset_and_method():

@@ -4,6 +4,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from slova_bench.cli.paper import USUAL, missing, plans
+from slova_bench.data.download import DownloadError
 from slova_bench.results import Cell, Results, Row
 from slova_bench.runner import Plan
 from slova_bench.store import Store
@@ -49,9 +50,33 @@ def test_the_plan_says_what_needs_no_training(tmp_path):
     where = ["--results", str(tmp_path / "results"), "--store", str(tmp_path / "store")]
     done = CliRunner().invoke(main, ["bench", "paper", "--seeds", "1", *where])
     lines = {tuple(line.split()[:3]): line for line in done.output.splitlines()}
-    assert lines["noise", "cifar10", "fair"].endswith("none: evaluated only        0")
-    assert lines["ood", "svhn", "paper"].split()[-2:] == ["2", "5"]
+    assert lines["noise", "cifar10", "fair"].endswith("none: evaluated only        0  slova (1)")
+    assert lines["ood", "svhn", "paper"].split()[3:5] == ["2", "5"]
     assert "slova_clean (1), slova_distance (1)" in lines["ood", "svhn", "fair"]
+    assert len(lines["noise", "cifar10", "fair"]) < 80, "a long list of methods does not widen the other lines"
+
+
+def test_a_training_set_without_data_does_not_end_the_others(tmp_path, monkeypatch):
+    """Its plans are left out and named at the end, after the page; those of the others run."""
+    ran = []
+
+    def run(plan):
+        ran.append(plan.on)
+        if plan.on == "cifar100":
+            raise DownloadError("the archive cannot be downloaded")
+        cell = Cell("shift", "softmax", "", "digits-train", "digits-test", "", 0.0, 0, 100)
+        Results(plan.results, "shift-digits").append([Row.of(cell, "ece", 0.1)])
+
+    monkeypatch.setattr("slova_bench.cli.progress.run_with_progress", run)
+    monkeypatch.setattr("slova_bench.cli.paper.comparison_page", lambda folder: "the page")
+    where = ["--results", "results", "--store", "store", "--seeds", "1", "--minutes", "60", "--device", "cpu"]
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["bench", "paper", *where])
+    assert done.exit_code == 2
+    assert done.stderr == "slova: error: cifar100 was left out: the archive cannot be downloaded\n"
+    assert ran.count("cifar100") == 1, "a download that failed is not tried again"
+    assert {"cifar10", "svhn"} <= set(ran[ran.index("cifar100") + 1 :])
+    assert (tmp_path / "report.html").read_text() == "the page"
 
 
 def test_every_plan_is_valid_and_without_minutes_nothing_runs(tmp_path, monkeypatch):

@@ -105,16 +105,18 @@ def test_experiments_run_on_stored_logits(recorded, tmp_path, monkeypatch):
 def plugin(folder, content: str):
     path = folder / "mine.py"
     path.write_text(
-        f"from dataclasses import replace\nfrom slova_bench.methods import softmax, temperature\n{content}\n"
+        "from dataclasses import replace\nfrom slova_bench.methods import softmax, temperature\n"
+        f"from slova_bench.train import Recipe\n{content}\n"
     )
     return path
 
 
 @pytest.mark.parametrize("named", [None, ("softmax",)])
-def test_a_plug_in_method_is_run_with_the_others_or_refused(recorded, tmp_path, monkeypatch, named):
+@pytest.mark.parametrize("own", ["detect=len", "family='ova'", "recipe=Recipe(rate=0.1)"])
+def test_a_plug_in_method_is_run_with_the_others_or_refused(recorded, tmp_path, monkeypatch, named, own):
     monkeypatch.setattr("slova_bench.predictions.embedded", lambda on: recorded[1])
     where = {"on": "digits", "embedded": True, "methods": named, "results": tmp_path / "results", "store": None}
-    own = plugin(tmp_path, "METHOD = replace(softmax.METHOD, name='wide', detect=len)")
+    own = plugin(tmp_path, f"METHOD = replace(softmax.METHOD, name='wide', {own})")
     with pytest.raises(ValueError, match=r"wide, seed 0: only seed 0 of .* is stored; omit --embedded"):
         execute(Plan(experiment="ood", plugins=(own,), **where))
     assert not (tmp_path / "results").exists(), "refused before anything is made"

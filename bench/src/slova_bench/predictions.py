@@ -195,9 +195,9 @@ class StoredBench(Bench):
 
     def _source(self, method: Method) -> str | None:
         more = method.samples > 1 or method.adapt or method.detect or len(method.calibrate_on) > 1
-        names = (
-            known.name
-            for known in find(self.predictions.names)
-            if (known.network, known.loss, known.members) == (method.network, method.loss, method.members)
-        )
+        names = (known.name for known in find(self.predictions.names) if _training(known) == _training(method))
         return None if more else next(names, None)
+
+
+def _training(method: Method) -> tuple[object, ...]:
+    return method.network, method.loss, method.family, method.recipe, method.members

@@ -16,7 +16,7 @@ from slova_bench.frame import Frame, frame, histogram_frame
 from slova_bench.histograms import Histograms
 from slova_bench.results import Results, ResultsError
 
-__all__ = ["MissingRowsError", "ResultsFolder", "parts"]
+__all__ = ["MissingRowsError", "ResultsFolder", "parts", "read_record"]
 
 PAPER = "paper"
 EMBEDDED, QUICK = "-embedded", "-quick"
@@ -91,13 +91,7 @@ class ResultsFolder:
 
     def record(self, experiment: str, on: str) -> Mapping[str, Any]:
         """The record of the runs behind the rows; empty without one."""
-        path = self.folder / f"{self._name(experiment, on)}.json"
-        if not path.exists():
-            return {}
-        try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise ResultsError(f"{path} is not a record: {error}") from None
+        return read_record(self.folder / f"{self._name(experiment, on)}.json")
 
     def planes(self, on: str) -> Frame:
         """The pictures of the experiment `plane`: mean confidence as `value` by alpha and beta, for each network."""
@@ -118,6 +112,16 @@ class ResultsFolder:
         raise MissingRowsError(
             f"there are no rows of {experiment} on {on} in {self.folder}: run slova bench run {experiment} --on {on}"
         )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record of the runs in a file; empty without one."""
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ResultsError(f"{path} is not a record: {error}") from None
 
 
 def parts(name: str) -> tuple[str, str, str]:

@@ -175,7 +175,7 @@ def _record(plan: Plan, methods: Mapping[str, Any] | None = None, runs: Sequence
     path = plan.rows.path.with_suffix(".json")
     with locked(path.parent):
         known: dict[str, Any] = {"experiment": plan.experiment, "on": plan.on, "methods": {}, "runs": []}
-        known |= json.loads(path.read_text()) if path.exists() else {}
+        known |= results_folder.read_record(path)
         known |= {"methods": known["methods"] | (methods or {}), "runs": [*known["runs"], *runs]}
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slova.cli.options import FILE
 from slova.cli.report import write
 from slova.cli.terminal import aligned
+from slova_bench.cli.options import FOLDER
 from slova_bench.cli.report import comparison_page
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ TRAINED = (*STORED, "directions", "plane")
     help="cifar10: stored logits of real networks, in seconds; digits: every method is trained, in minutes.",
 )
 @click.option(
-    "-o", "--output", "folder", type=FILE, default="slova-demo", show_default=True, help="The folder of rows and page."
+    "-o", "--output", "folder", type=FOLDER, default="slova-demo", show_default=True, help="The folder to write."
 )
 def demo(on: str, folder: Path) -> None:
     """Run the comparison on data that come with slova-bench, and show it as a table and an HTML page. Rows that are in

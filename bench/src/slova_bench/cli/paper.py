@@ -14,13 +14,15 @@ import click
 from slova.cli.options import FILE
 from slova.cli.report import write
 from slova.cli.terminal import aligned
-from slova_bench.cli.options import data_dir, results, store
+from slova_bench.cli.options import Minutes, data_dir, results, store
 from slova_bench.cli.report import comparison_page
 
 if TYPE_CHECKING:
     from slova_bench.runner import Plan
 
 __all__ = ["missing", "paper", "plans"]
+
+Left = tuple["Plan", list[tuple[str, int]], dict[str, float]]  # a plan and what `missing` says of it
 
 SETS = ("cifar10", "cifar100", "svhn")
 OVA = ("ova", "slova_raw", "slova")  # one network
@@ -51,9 +53,7 @@ USUAL = 1.2
 
 @click.command()
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="The first so many of each method.")
-@click.option(
-    "--minutes", type=click.FloatRange(0), default=0.0, show_default=True, help="Run what fits; 0: plan only."
-)
+@click.option("--minutes", type=Minutes(0), default=0.0, show_default=True, help="Run what fits; 0: plan only.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for the best available.")
 @click.option("-o", "--output", type=FILE, default="report.html", show_default=True, help="The page to write.")
 @data_dir
@@ -65,8 +65,6 @@ def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
 
     Example: slova bench paper --minutes 60
     """
-    from slova_bench.cli.progress import run_with_progress
-
     left = [(plan, *missing(plan)) for plan in plans(tuple(range(seeds)), **options)]
     click.echo(_table(left))
     every = {key: takes for *_, networks in left for key, takes in networks.items()}
@@ -74,13 +72,28 @@ def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
         f"{sum(every.values()):.0f} GPU minutes are missing (estimated for one H200): each network to train, once. "
         "Networks in the store or in bench/models are only evaluated"
     )
+    lost = _run(left, minutes)
+    if options["results"].is_dir():
+        write(output, comparison_page(options["results"]))
+    if lost:
+        raise click.ClickException("; ".join(f"{on} was left out: {error}" for on, error in lost.items()))
+
+
+def _run(left: list[Left], minutes: float) -> dict[str, Exception]:
+    """Run what fits. Training sets whose data cannot be read are left out, and returned with the reason."""
+    from slova_bench.cli.progress import run_with_progress
+    from slova_bench.data.download import DataError, DownloadError
+
+    lost: dict[str, Exception] = {}
     end = time.monotonic() + 60 * minutes
     for plan, lacking, networks in left:
         remaining = (end - time.monotonic()) / 60
-        if lacking and minutes and min(networks.values(), default=0) <= remaining:
-            run_with_progress(replace(plan, minutes=remaining))
-    if options["results"].is_dir():
-        write(output, comparison_page(options["results"]))
+        if lacking and minutes and plan.on not in lost and min(networks.values(), default=0) <= remaining:
+            try:
+                run_with_progress(replace(plan, minutes=remaining))
+            except (DataError, DownloadError) as error:
+                lost[plan.on] = error
+    return lost
 
 
 def plans(seeds: tuple[int, ...], **options: Any) -> list[Plan]:
@@ -133,11 +146,13 @@ def _known(plan: Plan) -> set[tuple[str, str, int]]:
     return {one for one, found in sets.items() if len(found) >= most}
 
 
-def _table(left: list[tuple[Plan, list[tuple[str, int]], dict[str, float]]]) -> str:
-    rows = [["experiment", "on", "preset", "missing", "networks to train", "minutes"]]
+def _table(left: list[Left]) -> str:
+    """The methods come last, because their names are longer than a line."""
+    rows, missing = [["experiment", "on", "preset", "networks to train", "minutes"]], ["missing"]
     for plan, lacking, networks in left:
         counts = Counter(name for name, _ in lacking)
         words = ", ".join(f"{name} ({count})" for name, count in counts.items()) or "nothing"
         trained = f"{len(networks)}" if networks or not lacking else "none: evaluated only"
-        rows.append([plan.experiment, plan.on, plan.preset, words, trained, f"{sum(networks.values()):.0f}"])
-    return aligned(rows)
+        rows.append([plan.experiment, plan.on, plan.preset, trained, f"{sum(networks.values()):.0f}"])
+        missing.append(words)
+    return "\n".join(f"{line}  {words}" for line, words in zip(aligned(rows).splitlines(), missing, strict=True))

@@ -11,7 +11,7 @@ import click
 from slova.cli.files import check_output
 from slova.cli.options import FILE
 from slova.cli.report import write
-from slova_bench.cli.options import results
+from slova_bench.cli.options import FOLDER, results
 
 if TYPE_CHECKING:
     from slova_bench.results_folder import ResultsFolder
@@ -24,9 +24,9 @@ __all__ = ["comparison_page", "report"]
     "-o", "--output", type=FILE, default="report.html", show_default=True, help="The page to write; - is stdout."
 )
 @results
-@click.option("--docs", type=FILE, help="Write the same results as markdown to this folder, too.")
-@click.option("--figures", type=FILE, help="Write every figure as SVG and PNG to this folder, too.")
-@click.option("--cards", type=FILE, help="Write a card for each network worth shipping to this folder, too.")
+@click.option("--docs", type=FOLDER, help="Write the same results as markdown to this folder, too.")
+@click.option("--figures", type=FOLDER, help="Write every figure as SVG and PNG to this folder, too.")
+@click.option("--cards", type=FOLDER, help="Write a card for each network worth shipping to this folder, too.")
 def report(output: Path, results: Path, docs: Path | None, figures: Path | None, cards: Path | None) -> None:
     """Show the results of the comparison as one offline HTML page.
 

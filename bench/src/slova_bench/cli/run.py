@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from slova_bench.cli.options import data_dir, plugin, results, store
+from slova_bench.cli.options import Minutes, data_dir, plugin, results, store
 
 __all__ = ["run"]
 
@@ -23,7 +23,7 @@ __all__ = ["run"]
     help="fair: one recipe for all; paper: each method's as published; authors, searched, small_batch and resnet18: "
     "another one for all (see slova_bench.presets).",
 )
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Stop after this long; run again to continue.")
+@click.option("--minutes", type=Minutes(0, min_open=True), help="Stop after this long; run again to continue.")
 @click.option("--embedded", is_flag=True, help="Use the stored logits of slova-bench instead of networks.")
 @click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for the best available.")

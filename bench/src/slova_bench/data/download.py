@@ -11,13 +11,17 @@ import pooch
 
 from slova._progress import progress
 
-__all__ = ["DataError", "cache_folder", "data_folder", "fetch"]
+__all__ = ["DataError", "DownloadError", "cache_folder", "data_folder", "fetch"]
 
 RETRIES, TIMEOUT, CHUNK = 3, 60, 1 << 16  # further attempts; seconds without a byte; bytes
 
 
 class DataError(ValueError):
     """The images cannot be used: the name is unknown, or the file is damaged, altered or of another data set."""
+
+
+class DownloadError(OSError):
+    """The file is not in the folder and cannot be downloaded."""
 
 
 def cache_folder() -> Path:
@@ -45,7 +49,7 @@ def fetch(url: str, checksum: str, folder: Path) -> Path:
     except ValueError as error:
         raise DataError(f"{url} does not match its checksum, and nothing of it was kept") from error
     except OSError as error:
-        raise OSError(
+        raise DownloadError(
             f"{url} cannot be downloaded ({error}): try again, or put {name} into {folder} by hand"
         ) from error
     return path
