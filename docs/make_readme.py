@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
 BEGIN, END = "<!-- made by `make docs` from bench/results/ -->\n", "<!-- until here -->\n"
 METHODS = (
-    *("softmax", "temperature", "ensemble", "ova", "slova"),
+    *("softmax", "temperature", "ensemble", "ensemble_temperature", "ova", "slova"),
     *("slova_distance", "slova_mirror", "slova_distance_ensemble", "slova_none"),
 )
 OURS, RIVAL = "slova_image_mixed", "softmax_mixed"
