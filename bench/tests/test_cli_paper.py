@@ -66,6 +66,7 @@ def test_a_training_set_without_data_does_not_end_the_others(tmp_path, monkeypat
             raise DownloadError("the archive cannot be downloaded")
         cell = Cell("shift", "softmax", "", "digits-train", "digits-test", "", 0.0, 0, 100)
         Results(plan.results, "shift-digits").append([Row.of(cell, "ece", 0.1)])
+        return [], 0
 
     monkeypatch.setattr("slova_bench.cli.progress.run_with_progress", run)
     monkeypatch.setattr("slova_bench.cli.paper.comparison_page", lambda folder: "the page")
@@ -77,6 +78,24 @@ def test_a_training_set_without_data_does_not_end_the_others(tmp_path, monkeypat
     assert ran.count("cifar100") == 1, "a download that failed is not tried again"
     assert {"cifar10", "svhn"} <= set(ran[ran.index("cifar100") + 1 :])
     assert (tmp_path / "report.html").read_text() == "the page"
+
+
+def test_what_did_not_fit_into_the_minutes_is_counted(tmp_path, monkeypatch):
+    """Plans that were stopped, and those whose cheapest network takes longer."""
+    ran = []
+
+    def run(plan):
+        ran.append(plan)
+        return [], int(plan.experiment == "noise")
+
+    monkeypatch.setattr("slova_bench.cli.progress.run_with_progress", run)
+    monkeypatch.chdir(tmp_path)
+    count = len(plans((0,), results=tmp_path))
+    done = CliRunner().invoke(main, ["bench", "paper", "--seeds", "1", "--minutes", "2", "--store", "store"])
+    assert done.exit_code == 0, done.output
+    assert 1 < len(ran) < count
+    left = count - len(ran) + 1
+    assert done.stderr == f"{left} lines of the plan did not fit into 2 minutes: run it again to continue\n"
 
 
 def test_every_plan_is_valid_and_without_minutes_nothing_runs(tmp_path, monkeypatch):

@@ -72,28 +72,39 @@ def paper(seeds: int, minutes: float, output: Path, **options: Any) -> None:
         f"{sum(every.values()):.0f} GPU minutes are missing (estimated for one H200): each network to train, once. "
         "Networks in the store or in bench/models are only evaluated"
     )
-    lost = _run(left, minutes)
+    lost, unfinished = _run(left, minutes)
+    if unfinished:
+        click.echo(
+            f"{unfinished} lines of the plan did not fit into {minutes:g} minutes: run it again to continue", err=True
+        )
     if options["results"].is_dir():
         write(output, comparison_page(options["results"]))
     if lost:
         raise click.ClickException("; ".join(f"{on} was left out: {error}" for on, error in lost.items()))
 
 
-def _run(left: list[Left], minutes: float) -> dict[str, Exception]:
-    """Run what fits. Training sets whose data cannot be read are left out, and returned with the reason."""
+def _run(left: list[Left], minutes: float) -> tuple[dict[str, Exception], int]:
+    """Run what fits. Training sets whose data cannot be read are left out, and returned with the reason; then how many
+    plans are left for another run."""
     from slova_bench.cli.progress import run_with_progress
     from slova_bench.data.download import DataError, DownloadError
 
     lost: dict[str, Exception] = {}
+    unfinished = 0
     end = time.monotonic() + 60 * minutes
     for plan, lacking, networks in left:
         remaining = (end - time.monotonic()) / 60
-        if lacking and minutes and plan.on not in lost and min(networks.values(), default=0) <= remaining:
-            try:
-                run_with_progress(replace(plan, minutes=remaining))
-            except (DataError, DownloadError) as error:
-                lost[plan.on] = error
-    return lost
+        if not minutes or not lacking or plan.on in lost:
+            continue
+        if min(networks.values(), default=0) > remaining:
+            unfinished += 1
+            continue
+        try:
+            _, sets = run_with_progress(replace(plan, minutes=remaining))
+            unfinished += sets > 0
+        except (DataError, DownloadError) as error:
+            lost[plan.on] = error
+    return lost, unfinished
 
 
 def plans(seeds: tuple[int, ...], **options: Any) -> list[Plan]:
