@@ -16,7 +16,7 @@ from slova_bench.labels import METHODS
 from slova_bench.ranks import bonferroni_dunn
 from slova_bench.report.cells import columns
 from slova_bench.report.comparison import FIRST, comparison, shown
-from slova_bench.results import Cell, Row
+from slova_bench.results import Cell, Results, Row
 from slova_bench.results_folder import MissingRowsError, ResultsFolder
 
 from slova.report.colours import contrast
@@ -134,9 +134,21 @@ def test_ranks_have_a_band_as_wide_as_the_critical_distance_and_a_caption_that_s
         found = panel["ranks"][metric]
         middle, half = dict(found["ranks"])[found["control"]], bonferroni_dunn(4, 11)
         assert found["band"] == pytest.approx([max(1, middle - half), min(4, middle + half)], abs=1e-3)
-        assert f"over {found['cells']} sets, ranks of each seed averaged" in found["caption"]
+        assert f"over {found['cells']} sets, means over 2 seeds, without variants. " in found["caption"]
         assert f"Within the band, {half:.2f} to either side" in found["caption"]
         assert found["caption"].endswith("are not independent: p-values and distances are too small.")
+
+
+def test_ranks_are_of_all_seeds_whatever_a_variant_has(tmp_path, shift_rows):
+    rows = [row._replace(seed=seed) for seed in range(3) for row in shift_rows()]
+    variant = [row._replace(method="ensemble_ten") for row in shift_rows(methods=("slova",))]
+    Results(tmp_path, "shift-digits").append([*rows, *variant])
+    data = comparison(ResultsFolder.read(tmp_path)).data
+    panel = next(panel for panel in data["panels"] if panel["id"] == "shift-digits")
+    names, found = [series["key"] for series in data["series"]], panel["ranks"]["ece"]
+    assert "ensemble_ten" in names
+    assert "ensemble_ten" not in {names[place] for place, _ in found["ranks"]}
+    assert "sets, means over 3 seeds, without variants. " in found["caption"]
 
 
 def test_what_varies_becomes_the_axis(page):

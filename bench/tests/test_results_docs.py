@@ -9,7 +9,7 @@ import pytest
 from slova_bench import zoo
 from slova_bench.claims import CLAIMS
 from slova_bench.exhibits import experiment_for
-from slova_bench.labels import PAPER_SHIFTS
+from slova_bench.labels import PAPER_SHIFTS, look
 from slova_bench.paper_parts import DRAWN, paper_parts
 from slova_bench.report.cards import write_cards
 from slova_bench.report.docs import results_page, seeds, write_docs
@@ -55,6 +55,12 @@ def test_the_page_matches_the_committed_results(committed):
         pytest.skip("PyTorch is not installed")
     now = results_page(committed, ROOT / "docs" / "figures")
     assert PAGE.read_text(encoding="utf-8") == now, "docs/results.md is stale: run slova bench report --docs docs"
+
+
+@pytest.mark.parametrize("experiment", ["shift", "ood"])
+def test_methods_that_are_drawn_together_look_different(experiment, committed):
+    methods = committed.rows(experiment, "cifar10")["method"].unique()
+    assert len({(look(method).colour, look(method).dash) for method in methods}) == len(methods)
 
 
 def test_the_numbers_of_the_readme_are_those_of_the_rows(committed):

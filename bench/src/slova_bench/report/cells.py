@@ -33,9 +33,7 @@ def numbers(experiment: str, on: str, found: Source, index: Mapping[Name, int]) 
     inside = experiment == "ood"  # where the test set itself has no rank
     outside = rows[rows["test"] != f"{on}-test"] if inside else rows
     ranks = {metric: _ranks(outside, metric, index) for metric in RANKED.get(experiment, ())}
-    drawn = of(
-        found.histograms, found.names
-    )  # a run may be interrupted between the histograms of a method and its rows
+    drawn = of(found.histograms, found.names)  # a run may be interrupted between histograms and rows
     probable = drawn[~drawn["method"].isin(labels.SCORES)]
     return {
         "cells": columns(rows, index),
@@ -70,18 +68,22 @@ def _histograms(histograms: Frame, index: Mapping[Name, int]) -> dict[str, Any]:
 
 
 def _ranks(rows: Frame, metric: str, index: Mapping[Name, int]) -> dict[str, Any] | None:
-    """Means over seeds of the mean ranks over all cells; None if nothing can be compared with the control."""
+    """Means over seeds of the mean ranks over all cells; None if nothing can be compared with the control. Variants
+    have no rank, as in the tables: they would change those of others, and often have fewer seeds."""
     rows = where(rows, metric=metric)
+    rows = rows[~rows["method"].isin(labels.VARIANTS)]
     if metric == "mmc":
         rows = rows[~rows["method"].isin(labels.SCORES)]  # which have no confidence of their own
     try:
         compared = compare(rows, metrics=[metric], control=CONTROL)
     except ValueError:
         return None
-    pooled, places = compared.pooled, {" ".join(name).strip(): place for name, place in index.items()}
+    pooled, seeds = compared.pooled, len(compared.whole)
+    places = {" ".join(name).strip(): place for name, place in index.items()}
     middle, control = pooled.mean_ranks[CONTROL], labels.look(CONTROL).name
+    means = f"means over {seeds} seeds" if seeds > 1 else "one seed"
     caption = (
-        f"By {labels.metric(metric).name} over {pooled.cells} sets, ranks of each seed averaged. "
+        f"By {labels.metric(metric).name} over {pooled.cells} sets, {means}, without variants. "
         f'"All methods are equal" {"is" if pooled.rejects else "cannot be"} rejected (Friedman, {p_value(pooled)}). '
         f"Within the band, {pooled.distance:.2f} to either side, a method cannot be distinguished from {control} "
         "(Bonferroni–Dunn)."
