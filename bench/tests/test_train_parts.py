@@ -128,3 +128,24 @@ def test_the_cosine_rises_for_a_twentieth_and_falls_to_nothing():
 def test_the_schedule_of_the_paper_drops_at_epochs_125_and_185_of_250():
     rates = [schedules.steps_paper(epoch / 250) for epoch in range(250)]
     assert rates == [1.0] * 125 + [0.1] * 60 + [0.01] * 65
+
+
+# Precision
+
+
+def test_a_processor_trains_in_bfloat16_only_when_asked_and_keeps_weights_in_float32():
+    images = torch.randint(0, 256, (32, 3, 8, 8), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    seen = []
+
+    def loss(network, batch, labels, rows):
+        logits = network(batch)
+        seen.append((logits.dtype, batch.is_contiguous(memory_format=torch.channels_last)))
+        return nn.functional.cross_entropy(logits.float(), labels)
+
+    for bf16 in (False, True):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 3))
+        recipe = Recipe(epochs=1, batch=32, augment=nothing)
+        train(network, loss, recipe, (images, torch.arange(32) % 3), 0, Execution(CPU, bf16=bf16))
+        assert {weight.dtype for weight in network.parameters()} == {torch.float32}
+    assert seen == [(torch.float32, False), (torch.bfloat16, True)]

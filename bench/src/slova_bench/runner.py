@@ -51,6 +51,7 @@ class Plan:
     minutes: float | None = None
     quick: bool = False
     device: str = "auto"
+    bf16: bool = False  # train in bfloat16 on a processor, as on a GPU
     data: Path | None = None
     results: Path = Path("results")
     store: Path | None = Path(".slova")
@@ -109,7 +110,7 @@ class Plan:
         return Bench(
             chosen.quick() if self.quick else chosen,
             Store(self.store, self.models, EMBEDDED),
-            Execution(device=_device(self.device)),
+            Execution(device=_device(self.device), bf16=self.bf16),
             self.data,
             QUICK if self.quick else None,
         )
@@ -188,7 +189,7 @@ def _run(plan: Plan, bench: Bench, seconds: float) -> dict[str, Any]:
         "slova": slova.__version__,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
-        "device": torch.cuda.get_device_name() if gpu else platform.machine(),
+        "device": torch.cuda.get_device_name() if gpu else platform.machine() + ", bf16" * plan.bf16,
         "minutes": round(seconds / 60, 2),
         "preset": plan.preset,
         "methods": [method.name for method in plan.chosen()],

@@ -27,6 +27,7 @@ __all__ = ["run"]
 @click.option("--embedded", is_flag=True, help="Use the stored logits of slova-bench instead of networks.")
 @click.option("--quick", is_flag=True, help="A tenth of the epochs and 200 test images, to see that it runs.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, or auto for the best available.")
+@click.option("--bf16", is_flag=True, help="Train in bfloat16 on a processor too, as on a GPU: fast where it has it.")
 @data_dir
 @results
 @store
