@@ -24,15 +24,16 @@ def attack(network: nn.Module, noise: Tensor, steps: int) -> Tensor:
     start = noise + EPSILON * (2 * torch.rand_like(noise) - 1) * torch.rand(len(noise), 1, 1, 1, device=noise.device)
     with _frozen(network):
         images, best, highest = start.clamp(0, 1), noise, ceda.confidence(network(noise)).detach()
-        for _ in range(steps + 1):
-            images = images.detach().requires_grad_()
+        for step in range(steps + 1):
+            images = images.detach().requires_grad_(step < steps)  # the last images are only compared
             values = ceda.confidence(network(images))
-            (slope,) = torch.autograd.grad(values.sum(), images)
             better = values.detach() > highest
             best = torch.where(better[:, None, None, None], images.detach(), best)
             highest = torch.maximum(values.detach(), highest)
-            moved = (images.detach() + EPSILON / steps * slope.sign()).clamp(0, 1)
-            images = torch.clamp(moved, noise - EPSILON, noise + EPSILON)
+            if step < steps:
+                (slope,) = torch.autograd.grad(values.sum(), images)
+                moved = (images.detach() + EPSILON / steps * slope.sign()).clamp(0, 1)
+                images = torch.clamp(moved, noise - EPSILON, noise + EPSILON)
     return best
 
 
