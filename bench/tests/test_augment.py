@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from slova_bench.augment import crop, crop_flip, nothing
+from slova_bench.augment import crop, crop_flip, nothing, shift_flip
 
 SIZES = [((3, 32, 32), 4), ((1, 8, 8), 1), ((3, 16, 16), 2), ((3, 64, 64), 4)]
 
@@ -58,7 +58,7 @@ def test_the_two_axes_are_shifted_independently():
     assert abs(torch.corrcoef(torch.tensor(shifts, dtype=torch.float64).T)[0, 1]) < 0.2
 
 
-@pytest.mark.parametrize("augment", [crop, crop_flip, nothing])
+@pytest.mark.parametrize("augment", [crop, crop_flip, nothing, shift_flip])
 def test_augmentation_depends_on_its_generator_and_nothing_else(augment):
     images = images_of((3, 32, 32), 20)
     torch.manual_seed(1)
@@ -70,7 +70,7 @@ def test_augmentation_depends_on_its_generator_and_nothing_else(augment):
     assert torch.equal(augment(images, generator(4)), first) == (augment is nothing)
 
 
-@pytest.mark.parametrize("augment", [crop, crop_flip, nothing])
+@pytest.mark.parametrize("augment", [crop, crop_flip, nothing, shift_flip])
 def test_augmentation_keeps_type_shape_and_device_and_leaves_its_input_alone(augment):
     images = images_of((3, 32, 32), 5)
     copy = images.clone()
@@ -78,3 +78,27 @@ def test_augmentation_keeps_type_shape_and_device_and_leaves_its_input_alone(aug
     assert (found.dtype, found.shape, found.device) == (torch.uint8, images.shape, images.device)
     assert torch.equal(images, copy)
     assert augment(images.to("meta"), generator()).device.type == "meta"
+
+
+@pytest.mark.parametrize("axis", [2, 3])
+def test_shifts_are_fractions_of_a_pixel_up_to_a_tenth_of_the_side(axis):
+    ramp = torch.arange(0, 256, 8, dtype=torch.uint8)
+    images = ramp.view(1, 1, *((-1, 1) if axis == 2 else (1, -1))).expand(400, 1, 32, 32).contiguous()
+    moved = shift_flip(images, generator()).double().mean(dim=5 - axis)[:, 0]
+    flipped = moved[:, -1] < moved[:, 0]
+    assert flipped.sum() == 0 if axis == 2 else 150 < flipped.sum() < 250
+    moved[flipped] = moved[flipped].flip(1)
+    shifts = (moved - ramp)[:, 8:24]  # in steps of a ramp, away from the edges
+    assert (shifts.amax(1) - shifts.amin(1) <= 1).all()  # the same for all pixels, to rounding
+    pixels = shifts.mean(dim=1) / 8
+    assert pixels.abs().max() <= 3.2 + 0.1
+    counts = torch.histc(pixels, 8, -3.2, 3.2)
+    assert ((counts - 50).abs() < 4.5 * 50**0.5).all()
+    assert ((pixels - pixels.round()).abs() > 0.1).sum() > 250  # between whole pixels
+
+
+def test_a_shift_repeats_the_edges_and_blurs_what_lies_between_pixels():
+    images = torch.full((50, 3, 32, 32), 200, dtype=torch.uint8)
+    assert torch.equal(shift_flip(images, generator()), images)
+    noise = images_of((3, 32, 32))
+    assert shift_flip(noise, generator()).double().var() < 0.7 * noise.double().var()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from slova_bench import runner
+from slova_bench.augment import shift_flip
 from slova_bench.dataset_recipes import DATASET_RECIPES
 from slova_bench.methods import find, methods
 from slova_bench.networks import PreactUnit
@@ -174,6 +175,13 @@ def test_small_batches_and_the_best_of_the_search_are_one_recipe_for_all():
         chosen = preset(find(["softmax", "ova"]), name, experiment="shift", dataset=DATASET_RECIPES["cifar10"])
         assert {(own.recipe.batch, own.recipe.rate, own.recipe.adam_eps) for own in chosen} == {numbers}
         assert {own.preset for own in chosen} == {name}
+
+
+def test_interpolated_is_the_fair_recipe_with_the_augmentation_of_the_code_of_slova():
+    chosen, dataset = find(["softmax", "ova"]), DATASET_RECIPES["cifar10"]
+    found = preset(chosen, "interpolated", experiment="shift", dataset=dataset)
+    assert [own.recipe for own in found] == [replace(dataset.recipe(own), augment=shift_flip) for own in chosen]
+    assert {own.preset for own in found} == {"interpolated"}
 
 
 def test_methods_that_shared_weights_still_do(tmp_path):

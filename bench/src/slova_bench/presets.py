@@ -1,7 +1,7 @@
-"""Presets: `fair`, one recipe for all methods (see `dataset_recipes`), `paper`, as published, and four with another
-recipe that is the same for all methods: `authors`, the defaults of SLOVA's code, `searched`, the best of a random
-search in the paper's ranges, `small_batch`, Ovadia et al.'s with batches of 128, and `resnet18`, a larger network with
-OpenOOD's rates.
+"""Presets: `fair`, one recipe for all methods (see `dataset_recipes`), `paper`, as published, and five others that are
+the same for all methods: `authors`, the defaults of SLOVA's code, `searched`, the best of a random search in the
+paper's ranges, `small_batch`, Ovadia et al.'s with batches of 128, `interpolated`, the fair recipe with the
+augmentation of SLOVA's code, and `resnet18`, a larger network with OpenOOD's rates.
 
 The recipes of `paper` are those for CIFAR; other data sets use them with their own augmentation. They deviate from the
 publications as follows:
@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from slova_bench.augment import shift_flip
 from slova_bench.dataset_recipes import DatasetRecipe
 from slova_bench.method import Method
 from slova_bench.methods import methods
@@ -33,7 +34,7 @@ from slova_bench.train import Recipe
 
 __all__ = ["PRESETS", "originals", "preset"]
 
-PRESETS = ("fair", "paper", "authors", "searched", "small_batch", "resnet18")
+PRESETS = ("fair", "paper", "authors", "searched", "small_batch", "interpolated", "resnet18")
 
 
 def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: DatasetRecipe) -> list[Method]:
@@ -45,6 +46,8 @@ def preset(chosen: Sequence[Method], name: str, *, experiment: str, dataset: Dat
     if name == "resnet18":
         network = [partial(on_resnet18, method.network) for method in chosen]
         return [replace(m, network=n, recipe=RESNET18, preset=name) for m, n in zip(chosen, network, strict=True)]
+    if name == "interpolated":
+        return [replace(m, recipe=replace(dataset.recipe(m), augment=shift_flip), preset=name) for m in chosen]
     augment = dataset.recipes["softmax"].augment
     if name in ONE_FOR_ALL:
         return [replace(method, recipe=replace(ONE_FOR_ALL[name], augment=augment), preset=name) for method in chosen]

@@ -23,7 +23,7 @@ EMBEDDED, QUICK = "-embedded", "-quick"
 KINDS = ("", EMBEDDED, QUICK)  # of files, by priority
 INSTEAD = {"ablation": "shift"}  # which has the same methods and more on the same sets
 # Presets that train the same methods otherwise: shown beside the others only where asked for.
-APART = ("authors", "paper", "searched", "small_batch")
+APART = ("authors", "interpolated", "paper", "searched", "small_batch")
 
 
 class MissingRowsError(LookupError):

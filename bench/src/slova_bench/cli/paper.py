@@ -38,7 +38,10 @@ WORK: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None, str], ...] = (
     ("ood", SETS[:1], ("ensemble", *FITS), "fair"),
     ("shift", SETS[:1], ("ensemble_ten",), "fair"),
     ("ood", SETS, ("softmax", "react", *OVA), "paper"),
-    *(("shift", SETS[:1], ("softmax", "temperature", *OVA), name) for name in ("authors", "small_batch")),
+    *(
+        ("shift", SETS[:1], ("softmax", "temperature", *OVA), name)
+        for name in ("authors", "interpolated", "small_batch")
+    ),
     ("shift", SETS[:1], OVA, "searched"),
     ("recipes", SETS, ("slova_image_mixed", "softmax_mixed", "softmax_mixed_degraded"), "fair"),
     ("ood", SETS[:1], ("acet",), "fair"),

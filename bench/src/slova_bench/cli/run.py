@@ -20,8 +20,8 @@ __all__ = ["run"]
     "--preset",
     default="fair",
     show_default=True,
-    help="fair: one recipe for all; paper: each method's as published; authors, searched, small_batch and resnet18: "
-    "another one for all (see slova_bench.presets).",
+    help="fair: one recipe for all; paper: each method's as published; authors, searched, small_batch, "
+    "interpolated and resnet18: another one for all (see slova_bench.presets).",
 )
 @click.option("--minutes", type=Minutes(0, min_open=True), help="Stop after this long; run again to continue.")
 @click.option("--embedded", is_flag=True, help="Use the stored logits of slova-bench instead of networks.")

@@ -22,6 +22,7 @@ SEVERITIES = (5, 4)
 BINS = (10, 100)
 TRAININGS = {  # by preset
     "authors": "recipe of SLOVA's authors",
+    "interpolated": "augmentation of SLOVA's code",
     "searched": "best of a random search",
     "small_batch": "batches of 128",
 }
