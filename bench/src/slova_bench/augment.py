@@ -30,8 +30,8 @@ def crop(images: Tensor, generator: torch.Generator) -> Tensor:
 
 @stable("shift_flip")
 def shift_flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random shift by up to a tenth of the side, edges repeated, and a random horizontal flip: the augmentation of the
-    code of SLOVA. Shifts are fractions of a pixel, between which the images are interpolated, which blurs them."""
+    """A random shift by up to a tenth of the side, edges repeated, and a random horizontal flip: the augmentation of
+    SLOVA's code. Shifts are fractions of a pixel, between which the images are interpolated, which blurs them."""
     count = len(images)
     moves = 2 * SHIFT * (2 * torch.rand(count, 2, generator=generator) - 1)  # a side is two units
     flips = torch.where(torch.rand(count, generator=generator) < 0.5, -1.0, 1.0)
