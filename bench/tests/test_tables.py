@@ -240,6 +240,20 @@ def test_another_training_is_shown_beside_the_fair_one_and_nowhere_else(tmp_path
     assert {*results.rows("shift", "cifar10")["preset"]} == {""}
 
 
+def test_another_augmentation_is_compared_by_shift_at_common_seeds(tmp_path):
+    rows = shift_rows({"slova": 2, "softmax": 2})
+    rows = [row._replace(value=(row.seed + row.level) / 10) if row.metric == "accuracy" else row for row in rows]
+    other = [row._replace(preset="interpolated", value=row.value / 2) for row in rows if row.seed == 1]
+    noise = [row._replace(experiment="noise", parameter="noise", parameter_value=0.1) for row in rows]
+    results = evidence_of(tmp_path, shift_cifar10=[*rows, *other], noise_cifar10=noise)
+    *_, by_shift = MAKERS["differences"].make(results, "cifar10")
+    assert [column.group for column in by_shift.columns[1:]] == ["Softmax", "Softmax", "SLOVA", "SLOVA"]
+    levels = {row.level for row in rows if row.shift == "fog"}
+    (fog,) = (row for row in by_shift.rows if row[0].text == "fog")
+    assert fog[1].value == pytest.approx(0.1 + np.mean([*levels]) / 10), "seed 1 alone"
+    assert fog[2].value == pytest.approx(fog[1].value / 2)
+
+
 @pytest.mark.parametrize("maker", [maker for maker in TABLES if not maker.across], ids=lambda maker: maker.name)
 def test_missing_rows_are_an_error_with_the_command_to_run(maker, tmp_path):
     with pytest.raises(MissingRowsError, match=f"slova bench run {maker.experiment} --on svhn"):

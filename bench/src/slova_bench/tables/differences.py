@@ -1,5 +1,5 @@
 """What could explain that quartiles over shifts differ from the paper's (Appendix C): the share of noise in the
-calibration set of SLOVA, the severities, the bins of the ECE, and the training."""
+calibration set of SLOVA, the severities, the bins of the ECE, the training, and its augmentation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from slova_bench import labels
-from slova_bench.frame import NAME, SET, Frame, names, quartiles, shift_groups, where
+from slova_bench.frame import NAME, SET, Frame, names, per_seed, quartiles, shift_groups, where
 from slova_bench.results_folder import ResultsFolder
 from slova_bench.tables import published
-from slova_bench.tables.assembly import counted, measured, methods_table, of_quartiles, once
+from slova_bench.tables.assembly import counted, label, measured, methods_table, of_quartiles, once
 from slova_bench.tables.quartiles import published_quartiles
-from slova_bench.tables.table import Table
+from slova_bench.tables.table import Column, Table, table, text
 
 __all__ = ["make"]
 
@@ -26,6 +26,7 @@ TRAININGS = {  # by preset
     "searched": "best of a random search",
     "small_batch": "batches of 128",
 }
+AUGMENTATION = "interpolated"
 FITS = ("ensemble_temperature", "slova_paper_fit", "slova_clean")  # shown beside the methods of the paper
 
 
@@ -50,7 +51,8 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
                 by_training[f"{words}, {count} seed{'s' * (count > 1)}"] = part
         metrics = ("ece", "brier", "accuracy")
         tables += [_table("by the training", metric, by_training, paper, on) for metric in metrics]
-    return tuple(tables)
+    tables.append(_by_augmentation(results, on))
+    return tuple(one for one in tables if one.rows)
 
 
 def _compared(found: Frame, paper: Frame) -> Frame:
@@ -70,6 +72,21 @@ def _table(words: str, metric: str, parts: Mapping[str, Frame], paper: Frame, on
         columns.append(measured(metric, once(own), "paper", f"{share} %", judged=False))
     name = f"differences-{metric}-{words.rpartition(' ')[2].lower()}-{on}"
     return methods_table(name, f"Quartiles of the {labels.metric(metric).name} {words}, {labels.set_name(on)}", columns)
+
+
+def _by_augmentation(results: ResultsFolder, on: str) -> Table:
+    """The accuracy on clean images and under each shift, the mean over severities, at the seeds of both trainings."""
+    other = results.rows("shift", on, preset=AUGMENTATION)
+    rows = where(results.rows("shift", on), seed=other["seed"].unique(), variant="")
+    shifts, columns = sorted(other["shift"].unique()), list[Column]()
+    columns.append(Column("Shift", entries={shift: text(labels.shift_name(shift)) for shift in shifts}))
+    for name in names(where(other, method=["softmax", "slova"])):
+        for words, part in (("crops", rows), (TRAININGS[AUGMENTATION], other)):
+            groups = where(part, method=name[0], metric="accuracy").groupby("shift")
+            values = {shift: per_seed(own)[name] for shift, own in groups}
+            columns.append(measured("accuracy", values, label(name), words, judged=False))
+    title = f"Accuracy by the shift and the augmentation of the training, {labels.set_name(on)}"
+    return table(f"differences-augmentation-{on}", title, columns, shifts)
 
 
 def _binned(histograms: Frame, bins: int) -> Frame:
