@@ -63,3 +63,13 @@ def test_the_papers_numbers_are_there_whatever_the_folder(tmp_path):
 def test_what_was_not_run_is_named_with_its_command(tmp_path):
     with pytest.raises(MissingRowsError, match="run slova bench run ood --on digits"):
         filled(tmp_path, "shift-digits").rows("ood", "digits")
+
+
+def test_rows_of_a_preset_are_apart_and_keep_what_varies_within_a_method(tmp_path):
+    results = Results(tmp_path, "noise-digits")
+    cells = [CELL._replace(preset=preset, parameter="noise", parameter_value=0.1) for preset in ("", "interpolated")]
+    results.append([Row.of(cell, "ece", place) for place, cell in enumerate(cells)])
+    found = ResultsFolder.read(tmp_path)
+    for place, preset in enumerate((None, "interpolated")):
+        own = found.rows("noise", "digits", preset=preset)
+        assert own[["variant", "value"]].to_numpy().tolist() == [["noise=0.1", place]]

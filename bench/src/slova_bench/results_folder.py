@@ -69,7 +69,8 @@ class ResultsFolder:
             self._read[name] = frame(Results(self.folder, name).read())
         found = self._read[name]
         if preset is not None:
-            return found[found["preset"] == preset].assign(preset="", variant="")
+            own = found[found["preset"] == preset]
+            return own.assign(preset="", variant=own["variant"].str.removeprefix(preset).str.strip())
         return found[~found["preset"].isin(APART)]
 
     def run_of(self, experiment: str, on: str) -> str:

@@ -33,7 +33,9 @@ FITS = ("ensemble_temperature", "slova_paper_fit", "slova_clean")  # shown besid
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     """By the share of noise; and by severities, bins and trainings, where there are rows of `shift`."""
     paper = results.paper
-    by_noise = {"here": results.rows("noise", on)}
+    by_noise = {"recipe of the comparison": results.rows("noise", on)}
+    other = results.rows("noise", on, preset=AUGMENTATION)
+    by_noise |= {TRAININGS[AUGMENTATION]: other} if len(other) else {}
     tables = [_table("by the share of noise in the calibration set of SLOVA", "ece", by_noise, paper, on)]
     if on not in results.sets("shift"):
         return tuple(tables)
