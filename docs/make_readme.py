@@ -156,9 +156,11 @@ def words(results: ResultsFolder) -> str:
     (whole,) = contests.make(results, "cifar10")
     wanted = [tuple(look(method).name for method in pair) for pair in CONTESTS]
     rows = tuple(row for row in whole.rows if tuple(entry.text for entry in row[:2]) in wanted)
-    counts = verdict_counts(judged_claims(results))
-    verdicts = [f"{counts[verdict]} {verdict}" for verdict in (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)]
-    claims = f"The paper's claims: {', '.join(verdicts)}; [each of them](docs/results.md)."
+    judged, three = judged_claims(results), (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)
+    counts, places = (verdict_counts(found) for found in (judged, [one for one in judged if one.answers == "App. C"]))
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in three)
+    of_places = f"{sum(places.values())} of them are places in its Appendix C ({', '.join(str(places[v]) for v in three)})"
+    claims = f"The paper's claims: {verdicts}; {of_places}; [each of them](docs/results.md)."
     return f"{ABOUT_CONTESTS}\n\n{replace(whole, rows=rows).markdown()}\n{claims}"
 
 

@@ -22,7 +22,8 @@ def directions(rows: Frame, paper: Frame, on: str) -> Check | None:
     the larger one, by its definition."""
     ova, slova, words = _farthest(rows, "directions", on)
     holds = (*(value < NOTHING for value in slova), *(value > SURE for value in ova))
-    return Check("SLOVA to 0, OVA to 1", words, holds)
+    required = f"required: SLOVA below {NOTHING:g}, OVA above {SURE:g}"
+    return Check("SLOVA to 0, OVA to 1", f"{words}; {required}", holds)
 
 
 def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
@@ -33,7 +34,7 @@ def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
     present(PAIR if parts else (), PAIR, "directions", on)
     counts = [sum(own) for own in zip(*parts, strict=True)]
     words = ("OVA drops on {}", "SLOVA drops on {}", "rises again on {}", "falls in the end on {}")
-    here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}"
+    here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}; required: drops by a tenth or more"
     return Check("both drop; slight increase and decrease of SLOVA", here, tuple(part for own in parts for part in own))
 
 
@@ -58,9 +59,11 @@ def _first_minimum(curve: Sequence[float]) -> tuple[float, int]:
 
 
 def plane(rows: Frame, paper: Frame, on: str) -> Check | None:
-    """Two parts per seed: far away OVA is confident, and SLOVA is not."""
+    """A part per seed: far away OVA is confident, and SLOVA is not. Where neither is, there is no contrast."""
     ova, slova, words = _farthest(rows, "plane", on)
-    return Check("OVA close to 1, SLOVA low", words, (*(v > SURE for v in ova), *(v < UNSURE for v in slova)))
+    holds = tuple(one > SURE and other < UNSURE for one, other in zip(ova, slova, strict=True))
+    required = f"required: OVA above {SURE:g} and SLOVA below {UNSURE:g} on the same network"
+    return Check("OVA close to 1, SLOVA low", f"{words}; {required}", holds)
 
 
 def _farthest(rows: Frame, experiment: str, on: str) -> tuple[list[float], list[float], str]:

@@ -20,6 +20,7 @@ __all__ = ["CLAIMS"]
 
 NORMALISED = ("slova_raw", "slova_normalised", "slova")
 STEPS = ("ova", "slova_raw", "slova")
+LOSSES = ("softmax", "ova")
 STABLE = {"M": 10, "n_b": 400}  # beyond these, according to the paper, nothing changes appreciably
 APPRECIABLE = 0.1  # of the metric
 
@@ -28,6 +29,21 @@ def successive(rows: Frame, paper: Frame, on: str, metric: str, said: str) -> Ch
     """Each step has a lower median than the previous one, and the seeds distinguish them."""
     found = _medians(rows, metric, on)
     return Check(said, listed(means(found), metric), tuple(better(found, b, a, metric) for a, b in pairwise(found)))
+
+
+def one_vs_all(rows: Frame, paper: Frame, on: str) -> Check | None:
+    """Two parts: with the one-vs-all loss the median ECE is lower, and the confidence exceeds the accuracy by less."""
+    shifts = shift_groups(rows)[0]
+    median = at_common_seeds(quartiles(rows, "ece", shifts)[50], LOSSES)
+    both = (per_seed(where(rows, metric=metric, shift=["", *shifts]), whole=True) for metric in ("mmc", "accuracy"))
+    mmc, accuracy = (at_common_seeds(column, LOSSES) for column in both)
+    for column in (median, mmc, accuracy):
+        present(column, LOSSES, "ablation", on)
+    excess = {name: {seed: value - accuracy[name][seed] for seed, value in own.items()} for name, own in mmc.items()}
+    softmax, ova = ((method, "") for method in LOSSES)
+    words = f"median ECE: {listed(means(median), 'ece')}; confidence minus accuracy: {listed(means(excess), 'mmc')}"
+    holds = tuple(better(column, ova, softmax, "ece") for column in (median, excess))
+    return Check("reduces model overconfidence", words, holds)
 
 
 def partial_solution(rows: Frame, paper: Frame, on: str) -> Check | None:
@@ -114,6 +130,7 @@ def _spread(rows: Frame, metric: str, kind: str, least: float) -> tuple[float, f
 
 
 CLAIMS = (
+    claim("The one-vs-all loss reduces overconfidence", "Abstract, Fig. 8", "ablation", one_vs_all),
     claim(
         "Readout and then calibration lower the median ECE of OVA",
         "Fig. 8, Sec. 4.3",

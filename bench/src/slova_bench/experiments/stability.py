@@ -1,4 +1,4 @@
-"""The paper's fit by its number of terms M and of points n_b (Appendix B), and the optimal fit, which has neither."""
+"""The paper's fit by its number of terms M and of points n_b (Appendix B), and the optimal fit, which has no M."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["make"]
 SEVERITIES = (5, 4)
 BINS = (10, 100)
 TRAININGS = {  # by preset
-    "authors": "recipe of SLOVA's authors",
+    "authors": "defaults of SLOVA's code",
     "interpolated": "augmentation of SLOVA's code",
     "searched": "best of a random search",
     "small_batch": "batches of 128",

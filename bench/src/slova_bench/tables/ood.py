@@ -23,12 +23,12 @@ UNCALIBRATED = "The paper uses SLOVA without calibration here: its numbers are s
 
 
 def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
-    """Table 1 with the confidence on the test set, of networks trained as published too; then one table per detection
-    metric."""
+    """Table 1 with the confidence on the test set, of networks with the published recipe too; then one table per
+    detection metric."""
     rows, original = results.rows("ood", on), results.rows("ood", on, preset="paper")
     tables = [_confidence(rows, results.paper, on)]
     if not original.empty:
-        tables.append(_confidence(original, results.paper, on, " as published", "-paper"))
+        tables.append(_confidence(original, results.paper, on, " with the published recipe", "-paper"))
     return (*tables, *(_detection(rows, on, metric) for metric in DETECTION))
 
 
