@@ -10,6 +10,7 @@ from scipy.stats import ttest_rel
 
 sys.path.insert(0, str(Path(__file__).parent))
 from paper_active_learning import section as active_learning
+from paper_table_1 import section as table_1
 
 PAGE = Path(__file__).parent / "measurements" / "paper.md"
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -63,12 +64,13 @@ Three standard sets of the Mulan collection (music by mood, genes by function, p
 {multilabel}
 
 **Verdict**: {multilabel_verdict} What each calibration does: [several labels at a time](multilabel.md).
-"""  # noqa: E501
+{released}"""  # noqa: E501
 
 
 def page() -> str:
-    active = active_learning(ROWS / "active_learning.csv")
-    return TEXT.format(**theorem(), **cascade(), **pseudo(), active=active, **codes(), **multilabel())
+    parts = theorem() | cascade() | pseudo() | codes() | multilabel()
+    active, released = active_learning(ROWS / "active_learning.csv"), table_1(ROWS / "hein.csv")
+    return TEXT.format(**parts, active=active, released=released)
 
 
 def theorem() -> dict[str, object]:
