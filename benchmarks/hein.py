@@ -1,4 +1,5 @@
-"""The networks that Hein et al. released, on our test sets: softmax, CEDA and ACET, each trained as they published.
+"""The networks that Hein et al. released, on our test sets: softmax, CEDA and ACET, each trained as they published, and
+ReAct of their softmax.
 
     git clone …/max-andr/relu_networks_overconfident
     python benchmarks/hein.py --networks relu_networks_overconfident/exps_paper --data FOLDER    # of `slova bench run`
@@ -10,21 +11,27 @@ training in the order of their names, so they are read without TensorFlow; a wro
 from __future__ import annotations
 
 import argparse
-import csv
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from slova_bench import data
+from slova_bench.dataset_recipes import dataset_recipe
+from slova_bench.methods import react
 from slova_bench.networks import PreactUnit, preact_resnet
+from slova_bench.pipeline import Bench
 from torch import Tensor, nn
 
 from slova.metrics import auroc, fpr95, mmc
 
 METHODS = {"softmax": "at_frac=0.0", "ceda": "at_frac=1.0 pgd_eps=0.1", "acet": "at_frac=1.0 pgd_eps=0.3"}
+METHODS["react"] = METHODS["softmax"]
 TRAINED = ("cifar10", "cifar100", "svhn")
 EPOCHS = 100
+COLUMNS = ("on", "method", "test", "n", "error", "mmc", "auroc", "fpr95")
 ORDERS = {1: ((0,), (0,)), 2: ((1, 0), (1, 0)), 4: ((3, 2, 0, 1), (2, 3, 1, 0))}  # of axes, from TensorFlow and back
 ACTIVATIONS = ("shared_activation", "residual_only_activation", "residual_only_activation")  # of a stage
 
@@ -32,26 +39,27 @@ ACTIVATIONS = ("shared_activation", "residual_only_activation", "residual_only_a
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", type=Path, required=True, help="the folder exps_paper of their repository")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="rows of others are kept")
     parser.add_argument("--data", type=Path, help="folder of the images")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "hein.csv")
     options = parser.parse_args()
-    with options.results.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("on", "method", "test", "n", "error", "mmc", "auroc", "fpr95"))
-        for on in TRAINED:
-            for method, words in METHODS.items():
-                for row in measured(on, words, options.networks, options.data):
-                    writer.writerow((on, method, *row))
-                    file.flush()
-                    print(on, method, *row)
+    before = pd.read_csv(options.results) if options.results.exists() else pd.DataFrame(columns=COLUMNS)
+    rows = before[~before["method"].isin(options.methods)]
+    for on, method in itertools.product(TRAINED, options.methods):
+        for row in measured(on, method, options.networks, options.data):
+            print(on, method, *row)
+            rows.loc[len(before) + len(rows)] = (on, method, *row)
+            rows.sort_values(["on", "method"], kind="stable").to_csv(options.results, index=False, lineterminator="\n")
 
 
-def measured(on: str, words: str, folder: Path, images: Path | None) -> Iterator[tuple[object, ...]]:
-    network, test = released(next(folder.glob(f"*dataset={on} *{words}*/models/*-{EPOCHS}.data*")), on), f"{on}-test"
-    inside = data.load(test, folder=images)
+def measured(on: str, method: str, folder: Path, images: Path | None) -> Iterator[tuple[object, ...]]:
+    files, test = folder.glob(f"*dataset={on} *{METHODS[method]}*/models/*-{EPOCHS}.data*"), f"{on}-test"
+    network, inside = released(next(files), on), data.load(test, folder=images)
+    if method == "react":
+        network = react.adapt(network, Bench(dataset_recipe(on), folder=images))
     probs = probabilities(network, inside.images)
     error = (probs.argmax(axis=-1) != inside.labels.numpy()).mean()
-    yield test, len(probs), f"{error:.5f}", f"{mmc(probs):.5f}", "", ""
+    yield test, len(probs), round(error, 5), round(mmc(probs), 5), None, None
     for other in data.ood_for(on):
         try:
             outside = probabilities(network, data.load(other, folder=images).images)
@@ -59,7 +67,7 @@ def measured(on: str, words: str, folder: Path, images: Path | None) -> Iterator
             print(f"left out: {missing}")
             continue
         scores = (auroc(probs.max(axis=-1), outside.max(axis=-1)), fpr95(probs.max(axis=-1), outside.max(axis=-1)))
-        yield other, len(outside), "", *(f"{value:.5f}" for value in (mmc(outside), *scores))
+        yield other, len(outside), None, *(round(value, 5) for value in (mmc(outside), *scores))
 
 
 @torch.no_grad()
