@@ -53,8 +53,11 @@ def main() -> None:
 
 
 def measured(on: str, method: str, folder: Path, images: Path | None) -> Iterator[tuple[object, ...]]:
-    files, test = folder.glob(f"*dataset={on} *{METHODS[method]}*/models/*-{EPOCHS}.data*"), f"{on}-test"
-    network, inside = released(next(files), on), data.load(test, folder=images)
+    pattern, test = f"*dataset={on} *{METHODS[method]}*/models/*-{EPOCHS}.data*", f"{on}-test"
+    files = sorted(folder.glob(pattern))
+    if not files:
+        raise FileNotFoundError(f"there is no {pattern} in {folder}")
+    network, inside = released(files[0], on), data.load(test, folder=images)
     if method == "react":
         network = react.adapt(network, Bench(dataset_recipe(on), folder=images))
     probs = probabilities(network, inside.images)

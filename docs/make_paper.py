@@ -19,7 +19,7 @@ SETS = ("clean", "sixteen shifts", "held-out shifts")
 
 TEXT = """# Measurements: what the paper names
 
-The paper proves a theorem about far inputs, and names work for the future (semi-supervised learning, active learning, conditional computation, several labels) and a limitation with its remedy (label vectors of fewer dimensions for very many classes). Each is measured here on real data. Made by `docs/make_paper.py` from the rows in `benchmarks/results`; the verdicts are computed.
+The paper proves a theorem about far inputs, and names work for the future (semi-supervised learning, active learning, conditional computation, several labels) and a limitation with its remedy (label vectors of fewer dimensions for very many classes). Each is measured here on real data, and its Table 1 with the networks that Hein et al. released. Made by `docs/make_paper.py` from the rows in `benchmarks/results`; the verdicts are computed.
 
 ## The theorem on ReLU networks
 
@@ -89,8 +89,8 @@ def theorem() -> dict[str, object]:
     few = found[(found["trained"] == 0) & (found["rays"] == "random")].set_index(["network", "classes"])["slova"]
     five = few["MLP", 5]
     verdict = (
-        "before training it holds on average over networks and not for each, as the signs along the rays of one "
-        f"network are not independent: at K = 5 the five untrained MLPs have {_span(five)}, where K / 2^K is "
+        "before training the means over five networks are near it, and single networks are not, as the rays of one "
+        f"network share its weights: at K = 5 the five untrained MLPs have {_span(five)}, where K / 2^K is "
         f"{5 / 2**5:.3f}. After training it does not hold. With ten classes the confidence of SLOVA goes to 1 on "
         f"{_span(raw)} of the random rays of untrained networks (means), near {10 / 2**10:.3f}, and on "
         f"{_span(trained)} of those of trained ones: training makes the outputs exclusive, so exactly one of them is "

@@ -159,8 +159,8 @@ def words(results: ResultsFolder) -> str:
     judged, three = judged_claims(results), (Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT)
     counts, places = (verdict_counts(found) for found in (judged, [one for one in judged if one.answers == "App. C"]))
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in three)
-    split = ", ".join(str(places[verdict]) for verdict in three)
-    of_places = f"{sum(places.values())} of them are places in its Appendix C ({split})"
+    split = ", ".join(f"{places[verdict]} {verdict}" for verdict in three)
+    of_places = f"{sum(places.values())} of them are SLOVA's places in its Appendix C ({split})"
     claims = f"The paper's claims: {verdicts}; {of_places}; [each of them](docs/results.md)."
     return f"{ABOUT_CONTESTS}\n\n{replace(whole, rows=rows).markdown()}\n{claims}"
 

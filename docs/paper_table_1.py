@@ -7,11 +7,12 @@ from pathlib import Path
 import pandas as pd
 from slova_bench.labels import look, set_name
 from slova_bench.results_folder import ResultsFolder
+from slova_bench.tables.seeds import span
 
 TEXT = """
 ## Table 1 with the networks of Hein et al.
 
-Softmax, CEDA and ACET of the paper's Table 1 are networks that Hein et al. (2019) published, the attack of ACET with 40 steps, as many noise images as clean ones and 100 epochs. These networks are evaluated here on our test sets (`python benchmarks/hein.py`), with ReAct of their softmax as the comparison has it, beside the SLOVA of the comparison, uncalibrated as in the paper's table ({seeds} networks). The terms are not equal: theirs have the recipe that they published, ours the one for all methods. Mean confidence (MMC), in the paper and here:
+Softmax, CEDA and ACET of the paper's Table 1 have, on images of CIFAR and SVHN, the numbers that Hein et al. (2019) published. The networks that they released are evaluated here on our test sets; ACET was trained for 100 epochs with as many noise images as clean ones and an attack of 40 steps (`python benchmarks/hein.py`), with ReAct of their softmax as the comparison has it, beside the SLOVA of the comparison, uncalibrated as in the paper's table ({seeds} networks). The terms are not equal: theirs have the recipe that they published, ours the one for all methods. Mean confidence (MMC), in the paper and here:
 
 {mmc}
 
@@ -31,7 +32,7 @@ PICTURES = "imagenet224-test"
 def section(path: Path) -> str:
     found = cells(path)
     return TEXT.format(
-        seeds=" to ".join(sorted({str(count) for count in found["seeds"].dropna().astype(int)})),
+        seeds=span(found["seeds"].dropna().astype(int).tolist()),
         mmc=table(found, lambda cell: f"{cell.paper:.3f} / {cell.mmc:.3f}"),
         auroc=table(found, lambda cell: f"{cell.auroc:.3f}"),
         verdict=verdict(found),
@@ -69,11 +70,11 @@ def verdict(found: pd.DataFrame) -> str:
         sum(own.set_index("method")[column].idxmin() == OURS for _, own in pairs) for column in ("mmc", "paper")
     )
     best = [own.set_index("method")["auroc"].idxmax() for _, own in pairs]
-    counts = ", ".join(f"{look(name).name} on {best.count(name)}" for name in (*RELEASED, OURS) if name in best)
+    counts = "; ".join(f"{look(name).name} on {best.count(name)}" for name in (*RELEASED, OURS) if name in best)
     return (
         f"on CIFAR and SVHN images the released networks have the paper's confidence, to {gaps[~pictures].max():.3f}, "
-        "so these cells are theirs, and test sets and measure are the same here. On pictures of ImageNet "
+        "so these sets and the measure are the same here. On pictures of ImageNet "
         f"they differ by {gaps[pictures].min():.3f} to {gaps[pictures].max():.3f}: other pictures or other networks. "
-        f"SLOVA has the lowest MMC on {lowest} of {len(pairs)} pairs, in the paper on {theirs} of these. By the AUROC, "
-        f"which does not reward a low confidence on the test set itself, the best is {counts}."
+        f"SLOVA has the lowest MMC on {lowest} of {len(pairs)} pairs, in the paper on {theirs}. By the AUROC, which, "
+        f"unlike the MMC, gains nothing from a low confidence on in-distribution images, the best is {counts}."
     )

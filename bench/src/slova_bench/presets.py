@@ -12,6 +12,7 @@ publications as follows:
   The defaults of their code are used: 0.1, 1e-3 and 0.9.
 - The weight decay of SLOVA on OOD data is taken as the factor of the weights in the gradient; in Hein et al.'s code,
   whose penalty has no half, it would be twice that.
+- The augmentation of `interpolated` has flips, on data sets without them too.
 - They decay the weights of convolutions or of some layers; here all weights but biases and norms are decayed.
 
 Rows of a preset other than the fair one have its name in the column `preset`.

@@ -56,7 +56,7 @@ class Execution:
 
     device: torch.device = field(default_factory=lambda: torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     fast: bool = True  # bf16, compilation and CUDA graphs, where there is a GPU
-    bf16: bool = False  # bf16 on a processor too: two to four times as fast on one that has it
+    bf16: bool = False  # bf16 on a processor too, which is faster on one that has it
     checkpoint: Path | None = None  # a file to resume from and to save to, removed at the end
     progress: Callable[[int, float], None] | None = None  # called with the epochs done and the last loss
 

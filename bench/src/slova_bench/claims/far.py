@@ -34,7 +34,7 @@ def shape(rows: Frame, paper: Frame, on: str) -> Check | None:
     present(PAIR if parts else (), PAIR, "directions", on)
     counts = [sum(own) for own in zip(*parts, strict=True)]
     words = ("OVA drops on {}", "SLOVA drops on {}", "rises again on {}", "falls in the end on {}")
-    here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}; required: drops by a tenth or more"
+    here = ", ".join(words).format(*counts) + f" of {seeds_of(parts)}; a drop is by a tenth or more"
     return Check("both drop; slight increase and decrease of SLOVA", here, tuple(part for own in parts for part in own))
 
 

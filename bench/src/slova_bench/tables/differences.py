@@ -35,7 +35,7 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     paper = results.paper
     by_noise = {"recipe of the comparison": results.rows("noise", on)}
     other = results.rows("noise", on, preset=AUGMENTATION)
-    by_noise |= {TRAININGS[AUGMENTATION]: other} if len(other) else {}
+    by_noise |= {_counted(AUGMENTATION, other): other} if len(other) else {}
     tables = [_table("by the share of noise in the calibration set of SLOVA", "ece", by_noise, paper, on)]
     if on not in results.sets("shift"):
         return tuple(tables)
@@ -45,16 +45,20 @@ def make(results: ResultsFolder, on: str) -> tuple[Table, ...]:
     by_bins = {f"{bins} bins": _binned(histograms, bins) for bins in BINS}
     tables += [_table("without the greatest severity", metric, by_severity, paper, on) for metric in ("ece", "brier")]
     tables.append(_table("by the number of its bins", "ece", by_bins, paper, on))
-    trained = {words: _compared(results.rows("shift", on, preset=name), paper) for name, words in TRAININGS.items()}
+    trained = {name: _compared(results.rows("shift", on, preset=name), paper) for name in TRAININGS}
     if common := {method for part in trained.values() for method in part["method"]}:
         by_training = {"recipe of the comparison": rows[rows["method"].isin(common)]}
-        for words, part in trained.items():
-            if count := part["seed"].nunique():
-                by_training[f"{words}, {count} seed{'s' * (count > 1)}"] = part
+        by_training |= {_counted(name, part): part for name, part in trained.items() if len(part)}
         metrics = ("ece", "brier", "accuracy")
         tables += [_table("by the training", metric, by_training, paper, on) for metric in metrics]
     tables.append(_by_augmentation(results, on))
     return tuple(one for one in tables if one.rows)
+
+
+def _counted(preset: str, rows: Frame) -> str:
+    """The training of a preset, and the number of its seeds."""
+    count = rows["seed"].nunique()
+    return f"{TRAININGS[preset]}, {count} seed{'s' * (count > 1)}"
 
 
 def _compared(found: Frame, paper: Frame) -> Frame:
@@ -83,12 +87,14 @@ def _by_augmentation(results: ResultsFolder, on: str) -> Table:
     shifts, columns = sorted(other["shift"].unique()), list[Column]()
     columns.append(Column("Shift", entries={shift: text(labels.shift_name(shift)) for shift in shifts}))
     for name in names(where(other, method=["softmax", "slova"])):
-        for words, part in (("crops", rows), (TRAININGS[AUGMENTATION], other)):
+        for words, part in (("recipe of the comparison", rows), (TRAININGS[AUGMENTATION], other)):
             groups = where(part, method=name[0], metric="accuracy").groupby("shift")
             values = {shift: per_seed(own)[name] for shift, own in groups}
             columns.append(measured("accuracy", values, label(name), words, judged=False))
+    count = other["seed"].nunique()
     title = f"Accuracy by the shift and the augmentation of the training, {labels.set_name(on)}"
-    return table(f"differences-augmentation-{on}", title, columns, shifts)
+    notes = [f"Means over the severities; {count} seed{'s' * (count != 1)}, the same for both trainings."]
+    return table(f"differences-augmentation-{on}", title, columns, shifts, notes=notes)
 
 
 def _binned(histograms: Frame, bins: int) -> Frame:
