@@ -209,7 +209,7 @@ def test_a_smaller_share_of_noise():
     assert "with still less noise the median rises too" in TEXT
     medians = [found[share][1] for share in sorted(found) if share <= 0.05]
     assert medians == sorted(medians, reverse=True)
-    assert f"No share gives the three quartiles of the paper, {', '.join(map(short, paper[:2]))} and" in TEXT
+    assert f"With crops no share gives the three quartiles of the paper, {', '.join(map(short, paper[:2]))} and" in TEXT
     assert f"and {short(paper[2])} ({rows['seed'].nunique()} networks)" in TEXT
     assert not any(np.allclose(own, paper, rtol=0.1) for own in found.values())
 
