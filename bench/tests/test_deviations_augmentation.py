@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from slova_bench.frame import quartiles, shift_groups, where
+from slova_bench.labels import PAPER_SHIFTS
 from slova_bench.results_folder import ResultsFolder
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +99,15 @@ def test_what_the_augmentation_explains():
     assert [words for words in gained() if words not in TEXT] == []
     for method in ("softmax", "slova"):
         assert of(method, SHIFTS, "brier")[1] < of(method, SAME, "brier")[1]
+
+
+def test_what_the_recipe_might_gain():
+    page = " ".join((ROOT / "docs" / "which-recipe.md").read_text(encoding="utf-8").split())
+    own = [where(rows, method="softmax", metric="accuracy", variant="") for rows in (SHIFTS, SAME)]
+    shifted = [f"{100 * where(rows, shift=PAPER_SHIFTS)['value'].mean():.1f} %" for rows in own]
+    clean = [f"{100 * accuracy(rows, 'softmax'):.2f} %" for rows in (SHIFTS, SAME)]
+    assert f"has {shifted[0]} on shifted images instead of {shifted[1]}" in page
+    assert f"and {clean[0]} on clean ones instead of {clean[1]}" in page
 
 
 def test_shares_of_noise_with_the_augmentation():
