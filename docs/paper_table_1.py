@@ -12,7 +12,7 @@ from slova_bench.tables.seeds import span
 TEXT = """
 ## Table 1 with the networks of Hein et al.
 
-Softmax, CEDA and ACET of the paper's Table 1 have, on images of CIFAR and SVHN, the numbers that Hein et al. (2019) published. The networks that they released are evaluated here on our test sets; ACET was trained for 100 epochs with as many noise images as clean ones and an attack of 40 steps (`python benchmarks/hein.py`), with ReAct of their softmax as the comparison has it, beside the SLOVA of the comparison, uncalibrated as in the paper's table ({seeds} networks). The terms are not equal: theirs have the recipe that they published, ours the one for all methods. Mean confidence (MMC), in the paper and here:
+Softmax, CEDA and ACET of the paper's Table 1 have, on images of CIFAR and SVHN, the numbers that Hein et al. (2019) published. The networks that they released are evaluated here on our test sets (`python benchmarks/hein.py`), with ReAct of their softmax as the comparison has it, beside the SLOVA of the comparison, uncalibrated as in the paper's table ({seeds} networks). Their ACET was trained for 100 epochs, with as many noise images as clean ones and an attack of 40 steps. The terms are not equal: theirs have the recipe that they published, ours the one for all methods. Mean confidence (MMC), in the paper and here:
 
 {mmc}
 
