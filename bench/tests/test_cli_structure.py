@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -43,3 +44,28 @@ def test_statistics_never_import_torch():
     code = "import slova_bench.compare, sys, json; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "sklearn", "matplotlib"} & set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("before", [None, "elsewhere"])
+def test_the_frost_pictures_are_looked_for_in_the_folder_of_the_data_while_a_command_runs(
+    before, tmp_path, monkeypatch
+):
+    from slova_bench.cli.options import data_dir
+    from slova_bench.data.download import data_folder
+
+    monkeypatch.delenv("SLOVA_DATA", raising=False)
+    if before:
+        monkeypatch.setenv("SLOVA_DATA", before)
+    usual = data_folder()
+
+    @click.command()
+    @data_dir
+    def command(data):
+        click.echo(data_folder() / "frost")
+
+    def folder(*words):
+        return CliRunner().invoke(command, words).stdout.strip()
+
+    assert folder("--data-dir", str(tmp_path)) == str(tmp_path / "frost")
+    assert data_folder() == usual
+    assert folder() == str(usual / "frost")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from slova.cli.options import FILE
 
 __all__ = ["FOLDER", "Minutes", "data_dir", "plugin", "results", "store"]
 
+VARIABLE = "SLOVA_DATA"
 FOLDER = click.Path(path_type=Path, readable=False, file_okay=False)
 
 
@@ -23,8 +25,23 @@ class Minutes(click.FloatRange):
         return self.fail("nan is not a number of minutes", param, ctx) if math.isnan(found) else found
 
 
+def _for_frost(context: click.Context, option: click.Parameter, folder: Path | None) -> Path | None:
+    """The frost pictures are looked for in the same folder, by the variable, for as long as the command runs."""
+    if folder is not None:
+        before = os.environ.get(VARIABLE)
+        os.environ[VARIABLE] = str(folder)
+        context.call_on_close(
+            lambda: os.environ.pop(VARIABLE) if before is None else os.environ.update({VARIABLE: before})
+        )
+    return folder
+
+
 data_dir = click.option(
-    "--data-dir", "data", type=FOLDER, help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]"
+    "--data-dir",
+    "data",
+    type=FOLDER,
+    callback=_for_frost,
+    help="The folder of the data sets.  [SLOVA_DATA, or the user's cache]",
 )
 results = click.option("--results", type=FOLDER, default="results", show_default=True, help="The folder of the rows.")
 store = click.option(
